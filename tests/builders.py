@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import astuple
+
+import numpy as np
+
+from include.controllers.placement import FreeCapacities, FreeCapacity
 from include.model.host import HostFlavor
 from include.model.topology import Edge, Operator, Source, Topology
 
@@ -52,4 +58,13 @@ def manufacturing(memory_factor: float = 2.0) -> Topology:
         operators=operators,
         sources=sources,
         edges=tuple(edges),
+    )
+
+
+def free_capacities(hosts: Iterable[FreeCapacity]) -> FreeCapacities:
+    """As a plan has them at the beginning of a decision, in the order of ``hosts``."""
+    rooms = list(hosts)
+    numbers = [(*astuple(room.total), *astuple(room.left), float(room.up)) for room in rooms]
+    return FreeCapacities(
+        {room.host: room.images for room in rooms}, np.array(numbers).reshape(-1, 5).T.copy()
     )

@@ -76,13 +76,6 @@ class FreeCapacities(MutableMapping[str, FreeCapacity]):
         """By size of an operator: suitability of every host without its image, and how many
         entries of ``_changed`` it includes. Copies share the arrays; they are never written to."""
 
-    @classmethod
-    def from_hosts(cls, hosts: Iterable[FreeCapacity]) -> FreeCapacities:
-        """Keep the order of ``hosts``."""
-        rooms = list(hosts)
-        numbers = np.array([_row(room) for room in rooms]).reshape(-1, 5).T.copy()
-        return cls({room.host: room.images for room in rooms}, numbers)
-
     def copy(self) -> FreeCapacities:
         """A copy to try placements on."""
         self._with_image("")  # computed here once, not in every copy

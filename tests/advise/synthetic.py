@@ -20,8 +20,6 @@ STEP_S = 15.0
 STEPS_PER_HOUR = 240
 QUIET_LATENCY_S = 1.0
 QUIET_LAG_S = 0.05
-LATE_FROM = 2
-"""The steps from the beginning of a restart to the first reading of latency that shows it."""
 CPU_EXCESS = (-0.1, -0.1, 0.3, 0.2, 0.1, 0.05)
 LAG_S = (5.0, 20.0, 15.0, 8.0, 3.0, 1.0)
 LATENCY_EXCESS_S = (0.0, 0.0, 12.0, 8.0, 4.0, 2.0)

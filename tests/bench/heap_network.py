@@ -13,7 +13,7 @@ from heapq import heappop, heappush
 from include.model.topology import Topology
 from include.testbeds.simulated.kernel import BLOCK
 from include.testbeds.simulated.network import drawn_latency_us, drawn_service_us
-from include.testbeds.simulated.publications import publication_times_us
+from include.testbeds.simulated.publications import Publications
 from include.testbeds.virtual.calibration import VirtualCalibration
 from include.testbeds.virtual.draws import Draws
 from include.workloads.pattern import Levels
@@ -52,8 +52,8 @@ class HeapNetwork:
         events, operators = self.events, len(self.topology.operators)
         for node, source in enumerate(self.topology.sources, operators):
             rate = source.items_per_level / self.topology.emission_period_s
-            times_us = publication_times_us(levels_of[source.name], rate, duration_s)
-            self.published_us[node] = times_us.tolist()
+            items = Publications.from_levels(levels_of[source.name], rate, duration_s)
+            self.published_us[node] = items.times_us(0, int(items.first[-1])).tolist()
             self._publish(node)
         idle = [servers[name] for name in self.names[:operators]]
         queues: list[deque[tuple[int, int]]] = [deque() for _ in idle]

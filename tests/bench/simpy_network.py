@@ -13,7 +13,7 @@ import numpy as np
 import simpy
 
 from include.model.topology import Topology
-from include.testbeds.simulated.publications import publication_times_us
+from include.testbeds.simulated.publications import Publications
 from include.testbeds.virtual.calibration import VirtualCalibration
 from include.workloads.pattern import Levels
 
@@ -42,8 +42,8 @@ class SimpyNetwork:
         """Simulate and return how many items were executed."""
         for source in self.topology.sources:
             rate = source.items_per_level / self.topology.emission_period_s
-            levels = levels_of[source.name]
-            times_s = publication_times_us(levels, rate, duration_s) / 1e6
+            items = Publications.from_levels(levels_of[source.name], rate, duration_s)
+            times_s = items.times_us(0, int(items.first[-1])) / 1e6
             self.env.process(self._publish(source.name, times_s.tolist()))
         for name, count in servers.items():
             for _ in range(count):

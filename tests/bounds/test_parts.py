@@ -11,7 +11,7 @@ import pytest
 from include.experiment.prices import PRICE_BOOKS
 from include.experiment.run import Run, resolve
 from include.experiment.spec import RunSpec
-from include.results.bounds.cover import cover_of, first_fit_hosts
+from include.results.bounds.cover import BUSY_AT_MOST, Cover, cover_of_demand, first_fit_hosts
 from include.results.bounds.demand import demand_of
 from include.results.bounds.parts import CostParts, HostUse, leased_for, parts_of
 from include.results.tables.covers import read_covers, read_parts
@@ -39,8 +39,12 @@ def use(run: Run, each: int, hosts: int, leased: float) -> HostUse:
     )
 
 
+def cover(run: Run) -> Cover:
+    return cover_of_demand(demand_of(run), run.flavor, BUSY_AT_MOST)
+
+
 def parts(run: Run, use: HostUse, billed: float) -> CostParts:
-    return parts_of(leased_for(demand_of(run), cover_of(run), run.flavor, use), BOOK, billed)
+    return parts_of(leased_for(demand_of(run), cover(run), run.flavor, use), BOOK, billed)
 
 
 def test_parts_are_the_steps_from_the_work_to_the_bill(run: Run) -> None:
@@ -49,7 +53,7 @@ def test_parts_are_the_steps_from_the_work_to_the_bill(run: Run) -> None:
     found = parts(run, use(run, 2, 5, 6.0), 13.0)
 
     foresight = found.work + found.whole_instances + found.whole_hosts
-    assert foresight == pytest.approx(2 * float(np.mean(cover_of(run).high)))
+    assert foresight == pytest.approx(2 * float(np.mean(cover(run).high)))
     assert foresight + found.headroom == pytest.approx(2 * 3.0)
     assert found.spread == pytest.approx(2 * 2.0)
     assert found.empty == pytest.approx(2 * 1.0)

@@ -8,13 +8,16 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
+
+import numpy as np
 
 from include.model.decision import Action, LeaseHost, Outcome, StartInstance
 from include.model.host import HostFlavor
 from include.model.topology import Edge, Operator, Source, Topology
 from include.testbeds.base import TestbedConfig
-from include.testbeds.flink.job import expected_items
+from include.testbeds.flink.job import schedules_of
 from include.testbeds.flink.rows import bounds_of, counts, row_files
 from include.testbeds.flink.testbed import FlinkTestbed
 from include.testing.builders import decision
@@ -121,10 +124,37 @@ class FlinkRun:
 
     def assert_exactly_once(self) -> dict[str, int]:
         """Every operator got what arithmetic says, each item once."""
-        numbers = self.counted()
-        assert {name: len(of) for name, of in numbers.items()} == expected_items(self.config)
-        assert {name: len(set(of)) for name, of in numbers.items()} == expected_items(self.config)
-        return expected_items(self.config)
+        numbers, expected = self.counted(), expected_items(self.config)
+        assert {name: len(of) for name, of in numbers.items()} == expected
+        assert {name: len(set(of)) for name, of in numbers.items()} == expected
+        return expected
+
+
+def expected_items(config: TestbedConfig) -> dict[str, int]:
+    """How many items every operator gets in a whole run: counted, number by number.
+
+    Item n of an edge exists for numbers below those that left; what leaves an operator follows
+    from the numbers that entered, and inputs take turns (`Numbers.java`).
+    """
+    topology = config.topology
+    streams: dict[str, np.ndarray] = {
+        name: np.arange(schedule.items) for name, schedule in schedules_of(config).items()
+    }
+    for name in topology.in_flow_order():
+        inputs = [edge for edge in topology.edges if edge.target == name]
+        numbers = [
+            leaving(streams[edge.origin], edge) * len(inputs) + place
+            for place, edge in enumerate(inputs)
+        ]
+        streams[name] = np.sort(np.concatenate(numbers))
+    return {name: len(streams[name]) for name in topology.operator_names}
+
+
+def leaving(entered: np.ndarray, edge: Edge) -> np.ndarray:
+    """Numbers of the items that leave by an edge when items of these numbers have entered."""
+    out, per = edge.items_out, edge.items_in
+    numbers = [range(n * out // per, (n + 1) * out // per) for n in entered.tolist()]
+    return np.array([*chain.from_iterable(numbers)], dtype=np.int64)
 
 
 def configured(

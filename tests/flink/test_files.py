@@ -9,21 +9,14 @@ import struct
 import pytest
 
 from include.model.errors import SpecError
-from include.model.topology import Edge
 from include.testbeds.flink.calibration import FlinkCalibration, load_calibration
 from include.testbeds.flink.give_back import RUNS_WITH_LOGS, give_back
 from include.testbeds.flink.instances import Starts, counted, newest_whole, whole_line
-from include.testbeds.flink.job import (
-    expected_items,
-    numbers_of,
-    schedule_file,
-    write_job,
-    write_schedules,
-)
+from include.testbeds.flink.job import schedule_file, write_job, write_schedules
 from include.testbeds.flink.monitor import lag_ms
 from include.testbeds.flink.state import kept_logs, run_folder
 from include.testing.builders import a_topology, an_operator
-from tests.flink.flink_run import a_line, configured
+from tests.flink.flink_run import a_line, configured, expected_items
 from tests.flink.world import subtask_of, write_counts
 
 
@@ -42,23 +35,6 @@ def test_the_job_has_operators_in_the_order_of_flow_and_time_as_it_passes(tmp_pa
     assert (front["service_us"], front["parallelism"], front["burns"]) == (10_000, 3, True)
     assert (back["state_kb"], back["parallelism"]) == (2048, 1)
     assert {"from": "front", "to": "back", "out": 2, "in": 3} in job["edges"]
-
-
-@pytest.mark.parametrize(
-    ("out", "per", "entered", "left"),
-    [
-        (1, 1, [0, 1, 2], [0, 1, 2]),
-        (1, 3, [0, 1, 2, 3, 4, 5], [0, 1]),
-        (2, 1, [0, 1], [0, 1, 2, 3]),
-        (2, 3, [0, 1, 2, 5], [0, 1, 3]),  # 0: 0 of 2/3; 1: one; 2: one; 5: from 3 1/3 to 4
-        (1, 3, [2, 5, 8], [0, 1, 2]),
-    ],
-)
-def test_what_leaves_follows_from_the_numbers_that_entered(out, per, entered, left):
-    import numpy as np
-
-    edge = Edge(origin="a", target="b", items_out=out, items_in=per)
-    assert numbers_of(np.array(entered), edge).tolist() == left
 
 
 def test_expected_items_are_counted_by_hand():

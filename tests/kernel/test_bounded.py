@@ -75,7 +75,7 @@ def test_what_is_slow_holds_up_what_is_before_it() -> None:
     # The next begins once what it has sent has room: when O2 begins another, at 1.1 s, 2.1 s, ...
     assert done_s[4:7] == pytest.approx([1.2, 2.2, 3.2], abs=1e-3)
     # O1 has two before it, O2 has two, one waits between them; the rest is at the source.
-    assert network.held_items().tolist() == [2, 2]
+    assert network.state.holding[:, 0, kernel.HELD].tolist() == [2, 2]
     assert waiting_items(network, 20 * S).sum() == 30 - network.state.nodes[0, kernel.NUMBERED] + 3
 
 

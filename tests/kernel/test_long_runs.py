@@ -10,11 +10,7 @@ from include.testbeds import TESTBEDS
 from include.testbeds.base import TestbedConfig
 from include.testbeds.simulated import kernel
 from include.testbeds.simulated.kernel import BLOCK, NEVER
-from include.testbeds.simulated.publications import (
-    Publications,
-    RandomPublications,
-    publication_times_us,
-)
+from include.testbeds.simulated.publications import Publications, RandomPublications
 from include.testbeds.virtual.draws import Draws
 from include.testbeds.virtual.testbed import VirtualTestbed
 from include.testing.builders import SMALL, a_topology, an_operator, decision
@@ -40,8 +36,8 @@ def test_a_network_of_two_weeks_is_as_large_as_one_of_an_hour():
 def test_items_are_published_at_the_same_times_whichever_are_asked_for():
     levels = Levels((0.0, 7.5, 20.0, 31.0), (3.0, 0.0, 0.3, 12.0))
     publications = Publications.from_levels(levels, 1 / 0.48, 60.0)
-    whole_us = publication_times_us(levels, 1 / 0.48, 60.0)
-    assert len(whole_us) == 779
+    assert publications.first[-1] == 779
+    whole_us = publications.times_us(0, 779)
     for first, last in ((0, 1), (40, 60), (700, 779)):
         assert publications.times_us(first, last).tolist() == whole_us[first:last].tolist()
     assert publications.times_us(778, 781).tolist() == [whole_us[-1], NEVER, NEVER]

@@ -211,8 +211,10 @@ def test_items_are_done_once_each_whatever_is_rescaled() -> None:
     rows = testbed.take_measurements()["processing_duration"]
     state = testbed.network.state
     assert len(rows["time_s"]) == state.nodes[0, kernel.COMPLETED]
-    busy = int(state.servers[0, : state.nodes[0, kernel.SERVERS], kernel.BUSY].sum())
-    waiting = int(testbed.network.held_items()[0] + state.edges[0, 1] - state.edges[0, 0])
+    servers = state.nodes[0, kernel.SERVERS]
+    busy = int(state.servers[0, :servers, kernel.BUSY].sum())
+    held = int(state.holding[0, :servers, kernel.HELD].sum())
+    waiting = held + int(state.edges[0, 1] - state.edges[0, 0])
     assert state.nodes[0, kernel.COMPLETED] + busy + waiting == round(2.5 * 300)
 
 

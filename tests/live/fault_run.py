@@ -22,15 +22,11 @@ import pyarrow.parquet as pq
 from include.experiment.spec import RunSpec, parse_spec
 from include.model.errors import TidebenchError
 from include.runs import stages
-from include.testbeds.live.operators.ledger import (
-    repeated_key,
-    sent_key,
-    unprocessed,
-    unprocessed_of_source,
-)
+from include.testbeds.live.operators.ledger import repeated_key, sent_key
 from include.testbeds.live.services import Services
 from include.testbeds.live.shared_state import SharedState
 from tests.live.faults import FAULTS, Inflicted, Victim, inflict_while
+from tests.live.unprocessed import unprocessed, unprocessed_of_source
 from tests.live.world import REPOSITORY, crowding, wait_until
 
 CALM_AT_THE_END_S = 75.0

@@ -19,13 +19,13 @@ from include.testbeds import TESTBEDS
 from include.testbeds.base import TestbedConfig
 from include.testbeds.live.engine import API_VERSION, INSTANCE_LABEL, RUN_LABEL
 from include.testbeds.live.hosts.local import leases
-from include.testbeds.live.operators.ledger import unprocessed, unprocessed_of_source
 from include.testbeds.live.replay import ReplayProcess
 from include.testbeds.live.services import Services
 from include.testbeds.live.shared_state import SharedState
 from include.testbeds.live.testbed import LiveTestbed
 from include.testing.builders import a_topology, an_operator, decision
 from include.workloads.pattern import Levels
+from tests.live.unprocessed import unprocessed, unprocessed_of_source
 from tests.live.world import crowding, wait_until
 
 FLAVOR = HostFlavor(name="one-core", vcpus=1, memory_mb=1024, usable_memory_share=0.9)

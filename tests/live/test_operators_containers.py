@@ -12,10 +12,10 @@ from pathlib import Path
 import docker  # type: ignore[import-untyped]
 import pytest
 
-from include.testbeds.live.operators.ledger import unprocessed, unprocessed_of_source
 from include.testbeds.live.operators.picture import picture_of
 from include.testbeds.live.operators.readings import DEFECT, Production, Status, Temperature, encode
 from include.workloads.topologies import load_topology
+from tests.live.unprocessed import unprocessed, unprocessed_of_source
 from tests.live.world import crowding, wait_until, world
 
 pytestmark = pytest.mark.live
@@ -111,7 +111,7 @@ def test_the_nine_operators_carry_readings_from_picture_to_report(at, start):
         wait_until(lambda: here.redis.bitcount(done) == len(readings), "every value", 120)
         wait_until(lambda: here.depth("O8") == 5, "three reports and two warnings")
         assert not here.redis.keys(f"{here.run}:rejected:*")
-        assert {items.operator for items in unprocessed(here.redis, here.run)} == {"O8"}
+        assert {operator for operator, *_ in unprocessed(here.redis, here.run)} == {"O8"}
         for source, operator, count in (("S2", "O1", 12), ("S1", "O2", 3), ("S3", "O6", 1)):
             here.redis.hset(f"{here.run}:sent:{source}", "highest", count - 1)
             assert unprocessed_of_source(here.redis, here.run, source, operator) == []

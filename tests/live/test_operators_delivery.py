@@ -12,7 +12,7 @@ from urllib.request import ProxyHandler, build_opener
 import pytest
 
 from include.testbeds.live.operators import wire
-from include.testbeds.live.operators.ledger import unprocessed
+from tests.live.unprocessed import unprocessed
 from tests.live.world import SERVICES, crowding, script, wait_until, world
 
 pytestmark = pytest.mark.live

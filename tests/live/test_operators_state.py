@@ -9,7 +9,7 @@ import redis
 
 from include.testbeds.live.operators.code import Place
 from include.testbeds.live.operators.codes import code_of
-from include.testbeds.live.operators.ledger import Ledger, Notes, unprocessed, unprocessed_of_source
+from include.testbeds.live.operators.ledger import Ledger, Notes
 from include.testbeds.live.operators.readings import (
     AVAILABLE,
     DEFECT,
@@ -23,6 +23,7 @@ from include.testbeds.live.operators.readings import (
 from include.testbeds.live.operators.settings import Target
 from include.testbeds.live.operators.state import State
 from include.testbeds.live.operators.wire import Item, ItemId
+from tests.live.unprocessed import unprocessed, unprocessed_of_source
 from tests.live.world import world
 
 pytestmark = pytest.mark.live
@@ -194,8 +195,7 @@ def test_the_ledger_names_what_was_sent_and_not_processed(here, client):
     noted(Ledger(client, here.run, "O1"), "S2", [0, 1, 2, 9], [("O3", "S2>O1"), ("O4", "S2>O1")])
     noted(Ledger(client, here.run, "O3"), "S2>O1", [0, 1, 2, 9])
     noted(Ledger(client, here.run, "O4"), "S2>O1", [1, 2])
-    (missing,) = unprocessed(client, here.run)
-    assert (missing.operator, missing.path, missing.numbers) == ("O4", "S2>O1", (0, 9))
+    assert unprocessed(client, here.run) == [("O4", "S2>O1", [0, 9])]
 
 
 @pytest.mark.parametrize("count", [1, 7, 8, 9, 16])

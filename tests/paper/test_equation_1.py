@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from scipy.optimize import Bounds, LinearConstraint, milp
 
-from include.controllers.placement import FreeCapacities, FreeCapacity
+from include.controllers.placement import FreeCapacity
 from include.model.host import Capacity
 from include.model.topology import Operator
 from include.testing.builders import an_operator
-from tests.builders import PAPER, manufacturing
+from tests.builders import PAPER, free_capacities, manufacturing
 
 HOST = PAPER.capacity
 SEEDS = range(40)
@@ -125,7 +125,7 @@ def hosts_of_algorithm_2(instances: list[Operator], host: Capacity) -> int:
     """Instances come one by one; a host is leased when Algorithm 2 finds none (Fig. 4)."""
     rooms: dict[str, FreeCapacity] = {}
     for op in instances:
-        choice = FreeCapacities.from_hosts(rooms.values()).best(op)
+        choice = free_capacities(rooms.values()).best(op)
         name = f"h{len(rooms) + 1}" if choice is None else choice.host
         room = rooms.get(name, FreeCapacity(name, host, host, frozenset(), up=True))
         rooms[name] = room.with_one(op)

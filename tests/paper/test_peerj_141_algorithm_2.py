@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from include.controllers.host_selection import suitability
-from include.controllers.placement import FreeCapacities, FreeCapacity
+from include.controllers.placement import FreeCapacity
 from include.model.host import Capacity
 from include.testing.builders import an_operator
+from tests.builders import free_capacities
 
 HOST = Capacity(4.0, 8000.0)  # h_cpu, h_memory
 OPERATOR = an_operator(cpu_cores=1.0, memory_mb=1000.0)
@@ -52,14 +53,14 @@ def test_line_9_prefers_the_host_that_is_used_least() -> None:
     crowded, empty = room("h1", 1.0, 1000.0), room("h2", 3.0, 4000.0)
     assert suitability(HOST, crowded.left, OPERATOR, False) == pytest.approx(0.0)
     crowded = room("h1", 1.5, 1000.0)
-    choice = FreeCapacities.from_hosts([crowded, empty]).best(OPERATOR)
+    choice = free_capacities([crowded, empty]).best(OPERATOR)
     assert choice is not None
     assert choice.host == "h2"
 
 
 def test_the_lowest_value_that_is_not_negative_wins() -> None:
     full, fair, good = room("h1", 0.5, 500.0), room("h2", 2.0, 8000.0), room("h3", 3.0, 6000.0)
-    choice = FreeCapacities.from_hosts([full, fair, good]).best(OPERATOR)
+    choice = free_capacities([full, fair, good]).best(OPERATOR)
     assert choice is not None
     assert choice.host == "h3"
     assert choice.suitability == pytest.approx(abs(2 / 4 - 5000 / 8000) / 3)
@@ -67,22 +68,20 @@ def test_the_lowest_value_that_is_not_negative_wins() -> None:
 
 def test_a_cached_image_puts_a_host_before_all_others() -> None:
     better, cached = room("h1", 3.0, 6000.0), room("h2", 3.0, 5000.0, "O1")
-    choice = FreeCapacities.from_hosts([better, cached]).best(OPERATOR)
+    choice = free_capacities([better, cached]).best(OPERATOR)
     assert choice is not None
     assert choice.host == "h2"
 
 
 def test_a_tie_goes_to_the_host_leased_first() -> None:
-    choice = FreeCapacities.from_hosts([room("h1", 2.0, 4000.0), room("h2", 2.0, 4000.0)]).best(
-        OPERATOR
-    )
+    choice = free_capacities([room("h1", 2.0, 4000.0), room("h2", 2.0, 4000.0)]).best(OPERATOR)
     assert choice is not None
     assert choice.host == "h1"
 
 
 def test_no_host_with_room_is_no_choice() -> None:
-    assert FreeCapacities.from_hosts([room("h1", 0.5, 8000.0)]).best(OPERATOR) is None
-    assert FreeCapacities.from_hosts([]).best(OPERATOR) is None
+    assert free_capacities([room("h1", 0.5, 8000.0)]).best(OPERATOR) is None
+    assert free_capacities([]).best(OPERATOR) is None
 
 
 def test_placing_an_instance_takes_its_room_and_caches_its_image() -> None:
@@ -94,5 +93,5 @@ def test_placing_an_instance_takes_its_room_and_caches_its_image() -> None:
 
 def test_first_fit_of_the_baseline_takes_the_earliest_lease() -> None:
     rooms = [room("h1", 0.5, 8000.0), room("h2", 2.0, 8000.0), room("h3", 3.0, 6000.0)]
-    assert FreeCapacities.from_hosts(rooms).first(OPERATOR) == "h2"
-    assert FreeCapacities.from_hosts(rooms[:1]).first(OPERATOR) is None
+    assert free_capacities(rooms).first(OPERATOR) == "h2"
+    assert free_capacities(rooms[:1]).first(OPERATOR) is None

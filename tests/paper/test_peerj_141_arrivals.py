@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from include.testbeds.simulated.publications import publication_times_us
+from include.testbeds.simulated.publications import Publications
 from include.workloads import PATTERNS
 from include.workloads.topologies import load_topology
 
@@ -47,17 +47,19 @@ def test_emissions_of_a_minute_come_every_480_ms():
     levels = PATTERNS["constant"](level=3).unfold(48, seed=1)
     for name, per_machine in (("S1", 5), ("S2", 1), ("S3", 10)):
         rate = topology.source[name].items_per_level / topology.emission_period_s
-        times_us = publication_times_us(levels, rate, 48)
-        assert times_us.size == 100 * 3 * per_machine  # 100 periods of 480 ms, three machines
+        publications = Publications.from_levels(levels, rate, 48)
+        items = 100 * 3 * per_machine  # 100 periods of 480 ms, three machines
+        assert publications.first[-1] == items
+        times_us = publications.times_us(0, items)
         assert times_us[0] == 0
         np.testing.assert_allclose(np.diff(times_us), 480_000 / (3 * per_machine), atol=1)
 
 
 def test_items_go_on_evenly_where_a_level_changes():
     levels = PATTERNS["stepwise"](levels=(1.5, 2.5), hold_s=7).unfold(28, seed=1)
-    times_us = publication_times_us(levels, 1.0, 28)
-    assert times_us.size == 56  # (1.5 + 2.5) * 7 items, twice
-    assert (np.diff(times_us) > 0).all()
+    publications = Publications.from_levels(levels, 1.0, 28)
+    assert publications.first[-1] == 56  # (1.5 + 2.5) * 7 items, twice
+    assert (np.diff(publications.times_us(0, 56)) > 0).all()
 
 
 def test_twenty_eight_executions_per_machine_and_period():

@@ -10,6 +10,7 @@ from include.controllers.placement import FreeCapacities, FreeCapacity, HostChoi
 from include.model.host import Capacity
 from include.model.topology import Operator
 from include.testing.builders import an_operator
+from tests.builders import free_capacities
 
 HOST = Capacity(4.0, 8000.0)
 OPERATORS = [
@@ -71,7 +72,7 @@ def change(rooms: FreeCapacities, step: str, op: Operator, number: int) -> None:
 def test_the_best_room_is_that_of_the_definition_after_any_changes(
     changes: list[tuple[str, Operator, int]],
 ) -> None:
-    rooms = FreeCapacities.from_hosts(
+    rooms = free_capacities(
         FreeCapacity(f"host-{i}", HOST, HOST, frozenset({"large"} if i else ()), up=i != 1)
         for i in range(3)
     )
@@ -96,7 +97,7 @@ def test_many_instances_get_the_places_that_asking_for_each_gives(
     changes: list[tuple[str, Operator, int]], wanted: list[Operator], only_up: bool
 ) -> None:
     """Of hosts in any state; and what is left afterwards is the same, too."""
-    together = FreeCapacities.from_hosts(
+    together = free_capacities(
         FreeCapacity(f"host-{i}", HOST, HOST, frozenset({"large"} if i else ()), up=i != 1)
         for i in range(3)
     )

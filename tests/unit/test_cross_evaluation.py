@@ -17,7 +17,6 @@ from include.controllers.henge.jobs import jobs_of
 from include.controllers.peerj141.btu import Btu
 from include.controllers.peerj141.btu_runtime import BtuRuntime
 from include.controllers.peerj141.threshold import Threshold
-from include.controllers.placement import FreeCapacities
 from include.controllers.pvldb127.filtered import FILTERS, Filtered
 from include.model.decision import LeaseHost, StartInstance, StopInstance
 from include.testing.builders import (
@@ -30,6 +29,7 @@ from include.testing.builders import (
     late,
 )
 from include.workloads.topologies import load_topology
+from tests.builders import free_capacities
 
 CELLS = a_setting(load_topology("cell_images"))
 FULL = a_setting(max_hosts=2)
@@ -97,7 +97,7 @@ def test_first_fit_goes_by_what_is_promised_where_cpu_is_shared() -> None:
 
 def test_the_emptiest_of_no_hosts_is_none() -> None:
     operator = a_setting().topology.operators[0]
-    assert FreeCapacities.from_hosts([]).emptiest(operator) is None
+    assert free_capacities([]).emptiest(operator) is None
 
 
 @pytest.mark.parametrize(("monitor_every_s", "fits"), [(0.5, True), (0.6, False), (15.0, False)])

@@ -13,7 +13,7 @@ from include.testbeds.live.operators.readings import DEFECT, Status, Temperature
 from include.testbeds.live.provider.payloads import payload_for
 from include.testbeds.live.provider.plan import ProviderPlan, Schedule, Stream
 from include.testbeds.live.provider.position import Position
-from include.testbeds.simulated.publications import publication_times_us
+from include.testbeds.simulated.publications import Publications
 from include.workloads.pattern import Levels
 
 
@@ -39,8 +39,9 @@ def test_items_are_emitted_when_the_simulator_emits_them(levels, hold_s, per_lev
     duration_s = hold_s * len(levels) - hold_s / 3
     steps = Levels(tuple(i * hold_s for i in range(len(levels))), tuple(levels))
     schedule = Schedule(steps, per_level_s, duration_s)
-    expected_us = publication_times_us(steps, per_level_s, duration_s)
-    assert schedule.items == len(expected_us)
+    publications = Publications.from_levels(steps, per_level_s, duration_s)
+    assert schedule.items == publications.first[-1]
+    expected_us = publications.times_us(0, schedule.items)
     times_us = [schedule.due_s(number) * 1e6 for number in range(schedule.items)]
     np.testing.assert_allclose(times_us, expected_us, atol=1)
     for t_s in np.linspace(0, duration_s, 7)[1:]:

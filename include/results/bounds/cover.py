@@ -14,9 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from include.experiment.run import Run
 from include.model.host import HostFlavor, PriceBook
-from include.results.bounds.demand import Demand, Series, demand_of, room_of
+from include.results.bounds.demand import Demand, Series, room_of
 
 BUSY_AT_MOST = 0.97
 """How busy instances may be without falling behind: beyond, queues of random arrivals grow."""
@@ -36,11 +35,6 @@ class Cover:
         """Cost of the cheapest leases: a lower and an upper bound."""
         low, high = (cheapest_cost(hosts, book, self.step_s) for hosts in (self.low, self.high))
         return low, high
-
-
-def cover_of(run: Run, busy_at_most: float = BUSY_AT_MOST) -> Cover:
-    """The cover of a run."""
-    return cover_of_demand(demand_of(run), run.flavor, busy_at_most)
 
 
 def cover_of_demand(demand: Demand, flavor: HostFlavor, busy_at_most: float) -> Cover:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from itertools import count, islice
 from statistics import fmean
 from typing import Any
 
@@ -77,15 +76,6 @@ FITTING_SEEDS = frozenset((*range(1, 25), *range(101, 107)))
 """Seeds that the values above, and the choice of readings, have seen: no verdict is by them."""
 JUDGING_SEEDS = 24
 """How many seeds a verdict takes at least."""
-
-
-def judging_seeds(block: int = 0) -> range:
-    """The seeds of a verdict: blocks of 24 from 1 on, without those that hold a fitting seed.
-
-    Block 0 judges (25 to 48), block 1 says whether another draw agrees (49 to 72), and so on.
-    """
-    blocks = (range(first, first + JUDGING_SEEDS) for first in count(1, JUDGING_SEEDS))
-    return next(islice((one for one in blocks if FITTING_SEEDS.isdisjoint(one)), block, None))
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from include.files.whole import write_bytes, write_json
-from include.model.topology import Edge, Topology
+from include.model.topology import Topology
 from include.testbeds.base import TestbedConfig
 from include.testbeds.flink.calibration import FlinkCalibration
 from include.testbeds.live.provider.plan import Schedule
@@ -96,37 +96,3 @@ def state_mb_of(topology: Topology, limits: FlinkCalibration, name: str) -> floa
     if op.keyed:
         return op.keyed.keys * math.ceil(op.keyed.state_kb) / 1024
     return limits.state_mb.get(name, op.state_mb if op.stateful else 0.0)
-
-
-def expected_items(config: TestbedConfig) -> dict[str, int]:
-    """How many items every operator gets in a whole run: counted, number by number.
-
-    Item n of an edge exists for numbers below those that left; what leaves an operator follows
-    from the numbers that entered, and inputs take turns (`Numbers.java`).
-    """
-    topology = config.topology
-    streams: dict[str, np.ndarray] = {
-        name: np.arange(schedule.items) for name, schedule in schedules_of(config).items()
-    }
-    counts = {}
-    for name in topology.in_flow_order():
-        inputs = [edge for edge in topology.edges if edge.target == name]
-        numbers = [
-            numbers_of(streams[edge.origin], edge) * len(inputs) + place
-            for place, edge in enumerate(inputs)
-        ]
-        streams[name] = np.sort(np.concatenate(numbers))
-        counts[name] = len(streams[name])
-    return counts
-
-
-def numbers_of(entered: np.ndarray, edge: Edge) -> np.ndarray:
-    """Numbers of the items that leave by an edge when items of these numbers have entered."""
-    firsts = entered * edge.items_out // edge.items_in
-    ends = (entered + 1) * edge.items_out // edge.items_in
-    return np.array(list(_between(firsts, ends)), dtype=np.int64)
-
-
-def _between(firsts: np.ndarray, ends: np.ndarray) -> Iterator[int]:
-    for first, end in zip(firsts.tolist(), ends.tolist(), strict=True):
-        yield from range(first, end)

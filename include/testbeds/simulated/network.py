@@ -166,11 +166,6 @@ class QueueingNetwork:
         self.remove_server(operator, instance)
         return lost
 
-    def held_items(self) -> I64:
-        """Items that the instances of each operator hold and have not started. (operators,)"""
-        held = self.state.holding[:, :, kernel.HELD]
-        return np.asarray((held * self.slots_in_use()).sum(axis=1))
-
     @property
     def restoring(self) -> bool:
         """Whether an instance still has items of those it held when the job was started last."""

@@ -90,9 +90,3 @@ class RandomPublications:
         times_us = np.full(last - first, NEVER, dtype=np.int64)
         times_us[: max(0, len(self.all_us) - first)] = self.all_us[first:last]
         return times_us
-
-
-def publication_times_us(levels: Levels, per_level_s: float, duration_s: float) -> I64:
-    """Times of all items of a source. Shape (items,)."""
-    publications = Publications.from_levels(levels, per_level_s, duration_s)
-    return publications.times_us(0, int(publications.first[-1]))

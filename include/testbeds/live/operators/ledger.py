@@ -17,7 +17,7 @@ Keys in Redis, all below the prefix of the run:
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -104,48 +104,3 @@ class Ledger:
     def reject(self, item_id: str, why: str) -> None:
         """Record an unreadable item and the reason."""
         self._redis.hset(rejected_key(self._run, self._operator), item_id, why)
-
-
-@dataclass(frozen=True, slots=True)
-class Unprocessed:
-    """Items that an operator was sent along a path and has not processed."""
-
-    operator: str
-    path: str
-    numbers: tuple[int, ...]
-
-
-def unprocessed(redis: Any, run: str) -> list[Unprocessed]:
-    """Everything sent between operators and not processed, by operator and path."""
-    paths = []
-    for key in sorted(_text(key) for key in redis.scan_iter(match=f"{run}:emitted:*", count=1000)):
-        operator, _, path = key.removeprefix(f"{run}:emitted:").partition(":")
-        missing = _missing(redis.get(key) or b"", redis.get(done_key(run, operator, path)) or b"")
-        paths += [Unprocessed(operator, path, tuple(missing))] if missing else []
-    return paths
-
-
-def unprocessed_of_source(redis: Any, run: str, source: str, operator: str) -> list[int]:
-    """Numbers the data provider has sent of a source and an operator has not processed."""
-    highest = redis.hget(sent_key(run, source), "highest")
-    count = 0 if highest is None else int(highest) + 1
-    sent = bytearray(b"\xff" * (count // 8))
-    if count % 8:
-        sent.append(0xFF << (8 - count % 8) & 0xFF)
-    return _missing(bytes(sent), redis.get(done_key(run, operator, source)) or b"")
-
-
-def _missing(sent: bytes, done: bytes) -> list[int]:
-    done = done.ljust(len(sent), b"\0")
-    return list(_numbers(bytes(s & ~d & 0xFF for s, d in zip(sent, done, strict=False))))
-
-
-def _numbers(bitmap: bytes) -> Iterator[int]:
-    for index, byte in enumerate(bitmap):
-        for bit in range(8):
-            if byte & (0x80 >> bit):
-                yield index * 8 + bit
-
-
-def _text(value: bytes | str) -> str:
-    return value.decode() if isinstance(value, bytes) else value
