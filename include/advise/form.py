@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,18 @@ FOLDER = "advice-"
 """What the name of an advice begins with as a folder beside those of experiments."""
 
 
+OBJECTIVE = Field(
+    "latency p95 < 2 s",
+    title="Objective",
+    description="A latency, or a share as in 95 % within 2 s.",
+)
+PRICES = Field(
+    "per_second",
+    title="Prices",
+    description=f"The path of a price book, or one of {', '.join(PRICE_BOOKS)}.",
+)
+
+
 class WhatIsAsked(Section):
     """What an advice is about."""
 
@@ -34,16 +46,8 @@ class WhatIsAsked(Section):
         description="Path of a CSV, Parquet or OpenMetrics file, of the JSON of a range query, or "
         "a Prometheus server as prometheus+http://...; docs/recordings.md says what it needs.",
     )
-    objective: str = Field(
-        "latency p95 < 2 s",
-        title="Objective",
-        description="A latency, or a share as in 95 % within 2 s.",
-    )
-    prices: str = Field(
-        "per_second",
-        title="Prices",
-        description=f"The path of a price book, or one of {', '.join(PRICE_BOOKS)}.",
-    )
+    objective: str = OBJECTIVE
+    prices: str = PRICES
     columns: str | None = Field(
         None,
         title="Columns",
@@ -104,18 +108,31 @@ def advice_params() -> dict[str, dict[str, Any]]:
     return form_of(WhatIsAsked, FineTuning)
 
 
-def request_from_params(params: Mapping[str, Any]) -> tuple[str, AdviceRequest]:
-    """The folder's name and what is asked. Raises SpecError for what the form itself has wrong;
-    `keep_case` looks at everything else."""
-    fields = advice_params()
+def filled_in(
+    params: Mapping[str, Any],
+    fields: Mapping[str, Mapping[str, Any]],
+    texts: Iterable[str],
+    folder: str,
+) -> tuple[dict[str, Any], list[str]]:
+    """The values of a form and its problems: ``texts`` have to be text, ``folder`` a name."""
     problems = [unknown_name("param", name, fields) for name in params if name not in fields]
     values = {name: params.get(name, field["default"]) for name, field in fields.items()}
-    texts = (*WhatIsAsked.model_fields, "recorded", "platform", "errors")
     problems += [
         f"{name} must be text, got {values[name]!r}"
         for name in texts
         if not isinstance(values[name] or "", str)
     ]
+    if isinstance(values[folder], str) and not re.fullmatch(NAMED, values[folder]):
+        problems.append(f"{folder}: use small letters, digits, - and _, got {values[folder]!r}")
+    return values, problems
+
+
+def request_from_params(params: Mapping[str, Any]) -> tuple[str, AdviceRequest]:
+    """The folder's name and what is asked. Raises SpecError for what the form itself has wrong;
+    `keep_case` looks at everything else."""
+    fields = advice_params()
+    texts = (*WhatIsAsked.model_fields, "recorded", "platform", "errors")
+    values, problems = filled_in(params, fields, texts, "name")
     controllers = entries_of(values["controllers"] or [])
     if not isinstance(controllers, list) or not all(isinstance(one, str) for one in controllers):
         problems.append(f"controllers must be names, got {controllers!r}")
@@ -123,8 +140,6 @@ def request_from_params(params: Mapping[str, Any]) -> tuple[str, AdviceRequest]:
         problems.append(f"sort must be true or false, got {values['sort']!r}")
     if not values["recording"]:
         problems.append("recording: write the path of a recording")
-    if isinstance(values["name"], str) and not re.fullmatch(NAMED, values["name"]):
-        problems.append(f"name: use small letters, digits, - and _, got {values['name']!r}")
     if problems:
         raise SpecError("the params", problems)
     options: dict[str, Any] = {

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -10,11 +9,10 @@ from typing import Any
 
 from pydantic import Field
 
+from include.advise.form import OBJECTIVE, PRICES, filled_in
 from include.advise.request import AdviceRequest
 from include.experiment.form import Section, form_of
-from include.experiment.prices import PRICE_BOOKS
-from include.experiment.spec import NAMED
-from include.model.errors import SpecError, unknown_name
+from include.model.errors import SpecError
 
 
 def parse_day(text: str) -> date:
@@ -36,16 +34,8 @@ class WhichDay(Section):
     day: str | None = Field(
         None, title="Day", description="Such as 2026-01-31, in UTC. None: the one before."
     )
-    objective: str = Field(
-        "latency p95 < 2 s",
-        title="Objective",
-        description="A latency, or a share as in 95 % within 2 s.",
-    )
-    prices: str = Field(
-        "per_second",
-        title="Prices",
-        description=f"The path of a price book, or one of {', '.join(PRICE_BOOKS)}.",
-    )
+    objective: str = OBJECTIVE
+    prices: str = PRICES
     seeds: int = Field(3, title="Seeds", description="How many replays each controller has.")
 
 
@@ -70,16 +60,8 @@ def shadow_params() -> dict[str, dict[str, Any]]:
 
 def day_from_params(params: Mapping[str, Any], today: date) -> DayAsked:
     """What is asked. Raises SpecError for what the form itself has wrong."""
-    known = shadow_params()
-    problems = [unknown_name("param", name, known) for name in params if name not in known]
-    values = {name: params.get(name, field["default"]) for name, field in known.items()}
-    problems += [
-        f"{name} must be text, got {values[name]!r}"
-        for name in ("shadow", "day", "objective", "prices")
-        if not isinstance(values[name] or "", str)
-    ]
-    if isinstance(values["shadow"], str) and not re.fullmatch(NAMED, values["shadow"]):
-        problems.append(f"shadow: use small letters, digits, - and _, got {values['shadow']!r}")
+    texts = ("shadow", "day", "objective", "prices")
+    values, problems = filled_in(params, shadow_params(), texts, "shadow")
     day = today - timedelta(days=1)
     try:
         day = parse_day(values["day"]) if isinstance(values["day"], str) and values["day"] else day

@@ -10,12 +10,9 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from include.model.errors import SpecError
 from include.model.topology import Topology
 from include.testbeds.calibrations import CalibrationFiles, calibration_folders, service_times
-from include.testbeds.live.calibration import NoFaults
-from include.testbeds.live.operators.settings import RUN_PATTERN
+from include.testbeds.live.calibration import NoFaults, NotNegative, Positive, real_time_problems
 
 FOLDERS = calibration_folders("flink", Path(__file__).parent)
-Positive = Annotated[float, Field(gt=0)]
-NotNegative = Annotated[float, Field(ge=0)]
 
 
 def _exact(bounds: tuple[float, float]) -> tuple[float, float]:
@@ -55,23 +52,10 @@ class FlinkCalibration(BaseModel):
 
     def complete(self, topology: Topology) -> FlinkCalibration:
         """With a service time for every operator. Raises SpecError with what Flink cannot run."""
-        if problems := list(_problems(topology)):
+        if problems := real_time_problems(topology, "this job", "folder"):
             raise SpecError(f"topology {topology.name}", problems)
         service_ms = service_times(self.service_ms, topology)
         return self.model_copy(update={"service_ms": service_ms})
-
-
-def _problems(topology: Topology) -> list[str]:
-    problems = [
-        f"operator {op.name} runs in another one, which this job cannot; give it its own"
-        for op in topology.operators
-        if op.runs_in
-    ]
-    return problems + [
-        f"{name} cannot name a folder: letters, digits, dot, dash and underscore only"
-        for name in (*topology.operator, *topology.source)
-        if not RUN_PATTERN.fullmatch(name)
-    ]
 
 
 Faults = NoFaults

@@ -40,30 +40,31 @@ class LiveCalibration(BaseModel):
 
     def complete(self, topology: Topology) -> LiveCalibration:
         """Fill in every operator's service time. Raises SpecError for what cannot run live."""
-        if problems := list(_problems(topology)):
+        problems = real_time_problems(topology, "containers", "queue")
+        problems += [
+            f"edge {edge.origin} -> {edge.target}: what a source emits arrives as it is, so remove "
+            "items_out and items_in"
+            for edge in topology.edges
+            if edge.origin in topology.source and (edge.items_out, edge.items_in) != (1, 1)
+        ]
+        if problems:
             raise SpecError(f"topology {topology.name}", problems)
         service_ms = service_times(self.service_ms, topology)
         return self.model_copy(update={"service_ms": service_ms})
 
 
-def _problems(topology: Topology) -> list[str]:
+def real_time_problems(topology: Topology, runner: str, named: str) -> list[str]:
+    """Operators within others, which ``runner`` has not, and names that no ``named`` can have."""
     problems = [
-        f"operator {op.name} runs in another one, which containers cannot; give it its own"
+        f"operator {op.name} runs in another one, which {runner} cannot; give it its own"
         for op in topology.operators
         if op.runs_in
     ]
-    problems += [
-        f"{name} cannot name a queue: letters, digits, dot, dash and underscore only"
+    return problems + [
+        f"{name} cannot name a {named}: letters, digits, dot, dash and underscore only"
         for name in (*topology.operator, *topology.source)
         if not RUN_PATTERN.fullmatch(name)
     ]
-    problems += [
-        f"edge {edge.origin} -> {edge.target}: what a source emits arrives as it is, so remove "
-        "items_out and items_in"
-        for edge in topology.edges
-        if edge.origin in topology.source and (edge.items_out, edge.items_in) != (1, 1)
-    ]
-    return problems
 
 
 class NoFaults(BaseModel):
