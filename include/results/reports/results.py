@@ -28,8 +28,8 @@ FILTERS: Mapping[str, Callable[[str], str | float]] = {
 CHOICES = tuple(name for name in FILTERS if name != "seed")
 """Those whose values a reader chooses from; there may be as many seeds as runs."""
 RANGES: Mapping[str, str] = {
-    "cost": "o.strict_total_cost",
-    "date": "SUBSTR(COALESCE(g.measured_at, p.published_at), 1, 10)",
+    "cost": "outcomes.strict_total_cost",
+    "date": "SUBSTR(COALESCE(origins.measured_at, publications.published_at), 1, 10)",
 }
 """What a filter asks for from and to, both included; a date is ten letters of ISO 8601."""
 SHOWN = ("current", "archived", "all")
@@ -41,17 +41,17 @@ SEARCHED = (
 SEPARATORS = "-_=/,;:()"
 """What ends a word within a column, beside spaces."""
 ORDERS: Mapping[str, str] = {
-    "when": "COALESCE(g.measured_at, p.published_at)",
-    "experiment": "r.experiment",
-    "controller": "r.controller",
-    "topology": "r.topology",
-    "pattern": "r.pattern",
-    "btu": "r.btu_min",
-    "seed": "r.seed",
-    "cost": "o.strict_total_cost",
-    "compliance": "o.strict_relaxed_compliance_percent",
-    "near_real_time": "o.strict_near_real_time_compliance_percent",
-    "age": "o.age_p95_ms",
+    "when": "COALESCE(origins.measured_at, publications.published_at)",
+    "experiment": "runs.experiment",
+    "controller": "runs.controller",
+    "topology": "runs.topology",
+    "pattern": "runs.pattern",
+    "btu": "runs.btu_min",
+    "seed": "runs.seed",
+    "cost": "outcomes.strict_total_cost",
+    "compliance": "outcomes.strict_relaxed_compliance_percent",
+    "near_real_time": "outcomes.strict_near_real_time_compliance_percent",
+    "age": "outcomes.age_p95_ms",
 }
 """What runs can be sorted by, and the column of each: none that leaving items undone improves."""
 _OUTCOMES = (
@@ -197,7 +197,7 @@ def _ranges(query: Query, reader: _Reader) -> list[tuple[str, str, str]]:
     return [
         (
             "CAST(NULL AS DOUBLE PRECISION)"
-            if column.removeprefix("o.") in reader.absent
+            if column.removeprefix("outcomes.") in reader.absent
             else column,
             sign,
             f"{name}_{end}",
