@@ -55,10 +55,10 @@ def act(  # noqa: PLR0913  options of a command
     """
     from include.cli.advise import parsed_options
     from include.service.act import Actor, Mandate
-    from include.service.beside import beside
     from include.service.follow import Follower
     from include.service.limits import load_limits
     from include.service.shadow import asked_controllers
+    from include.service.shadow_loop import run_shadow
 
     def asked_controller() -> dict[str, dict[str, Any]]:
         own = {
@@ -80,7 +80,7 @@ def act(  # noqa: PLR0913  options of a command
         job_name=job, controller=controller, limits=allowed, really=really, state=state
     )
     with closing(client(url)) as flink:
-        beside(
+        run_shadow(
             url,
             job,
             state,

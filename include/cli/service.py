@@ -118,8 +118,8 @@ def shadow(  # noqa: PLR0913  options of a command
 ) -> None:
     """Record a job and log what controllers would do with it."""
     from include.cli.advise import parsed_options
-    from include.service.beside import beside
     from include.service.shadow import asked_controllers
+    from include.service.shadow_loop import run_shadow
 
     names = [name.strip() for name in controllers.split(",") if name.strip()]
     asked, lasts_s = all_checked(
@@ -130,7 +130,7 @@ def shadow(  # noqa: PLR0913  options of a command
     )[:2]
     stop = stopped_by_signal()
     url, job, client = resolved(url, job, stop)
-    beside(
+    run_shadow(
         url,
         job,
         state,

@@ -16,11 +16,11 @@ from typing import Any, Protocol
 from uuid import uuid4
 
 from include.model.errors import SetupError
+from include.service.clock import Timestamp
 from include.service.guard import Permission, Present, allowed_change
 from include.service.history import NOT_SENT, TAKEN, ChangeHistory, Entry, news
 from include.service.journal import ChangeJournal
 from include.service.limits import ChangeLimits
-from include.service.moment import Moment, moment
 from include.service.pause import why_paused
 from include.service.reading import JobReading
 from include.service.record import LOCK
@@ -69,7 +69,7 @@ class Actor:
         flink: Requirements,
         *,
         ends: Callable[[], bool] = lambda: False,
-        now: Callable[[], Moment] = moment,
+        now: Callable[[], Timestamp] = Timestamp.now,
     ) -> None:
         self.mandate, self._flink, self._ends, self._now = mandate, flink, ends, now
         self._journal = ChangeJournal(mandate.state)
@@ -115,7 +115,7 @@ class Actor:
             history = self._history
             self._write("ended", {"bounds": history.bounds, "found": history.found})
 
-    def step(self, reading: JobReading, read: Moment, wish: Wish) -> Permission:
+    def step(self, reading: JobReading, read: Timestamp, wish: Wish) -> Permission:
         """At most one change, from a reading that was begun at ``read``.
 
         Never fails for what Flink or the disk does; nothing is changed then.
@@ -125,7 +125,7 @@ class Actor:
         except (NoAnswerError, SetupError) as error:
             return Permission(held=(str(error),))
 
-    def _step(self, reading: JobReading, read: Moment, wish: Wish) -> Permission:
+    def _step(self, reading: JobReading, read: Timestamp, wish: Wish) -> Permission:
         self._note_pause()
         for entry in news(self._history, reading, self.mandate.limits, self._now()):
             self._write(entry.kind, entry.about)
@@ -138,7 +138,7 @@ class Actor:
         self._note(verdict, wish, reading)
         return self._ask(verdict, wish, reading) if acts and verdict.asks else verdict
 
-    def _verdict(self, reading: JobReading, read: Moment, wish: Wish) -> Permission:
+    def _verdict(self, reading: JobReading, read: Timestamp, wish: Wish) -> Permission:
         present = Present(self._now(), read, self._stopped())
         return allowed_change(wish.counts, reading, self.mandate.limits, self._history, present)
 

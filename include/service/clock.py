@@ -1,4 +1,4 @@
-"""Time that neither jumps nor stands: what polls are timed by."""
+"""Time that neither jumps nor stands, whatever happens to the clock of the machine."""
 
 from __future__ import annotations
 
@@ -6,8 +6,41 @@ import math
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 
 JUMP_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Timestamp:
+    """A time by the clock of the wall, and by one that nobody can set."""
+
+    at_s: float
+    """Seconds since 1970."""
+    boot: str
+    """Which start of the machine ``up_s`` counts from."""
+    up_s: float
+
+    @classmethod
+    def now(cls) -> Timestamp:
+        return cls(time.time(), _boot(), _up_s())
+
+    def before(self, seconds: float) -> Timestamp:
+        """The time so long ago."""
+        return Timestamp(self.at_s - seconds, self.boot, self.up_s - seconds)
+
+    def since(self, earlier: Timestamp) -> float:
+        """Seconds that have passed for certain, at least 0.
+
+        Within one start of the machine a clock that jumps changes nothing. After another start, or
+        on another machine, it is the shorter of what its uptime and the clock of the wall say: an
+        uptime may have begun long before, and a clock may have been set.
+        """
+        if self.boot == earlier.boot:
+            return max(0.0, self.up_s - earlier.up_s)
+        return max(0.0, min(self.up_s, self.at_s - earlier.at_s))
 
 
 class SteadyClock:
@@ -40,7 +73,13 @@ class SteadyClock:
 
 
 def _up_s() -> float:
+    """Uptime of the machine, which also runs while it sleeps."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)
+
+
+@cache
+def _boot() -> str:
+    return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
 
 
 def turns(

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from types import TracebackType
 
 from include.service.act import Actor, Wish
+from include.service.clock import Timestamp
 from include.service.guard import Permission
 from include.service.history import named
-from include.service.moment import moment
 from include.service.reading import JobReading
 from include.service.record import Told
 from include.service.shadow import Advised
@@ -39,7 +39,7 @@ class Follower:
     def follow(self, reading: JobReading, age_s: float, advised: Sequence[Advised]) -> None:
         """One step from a reading of ``age_s`` seconds ago, and what was last advised."""
         wish = wish_of(advised, reading.at_s - self._every_s)  # the next may be a poll late
-        verdict = self.actor.step(reading, moment().before(age_s), wish)
+        verdict = self.actor.step(reading, Timestamp.now().before(age_s), wish)
         lines = list(lines_of(verdict, really=self.actor.mandate.really))
         for line in lines if lines != self._said else ():
             self._told(line)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from include.service.clock import Timestamp
 from include.service.history import ChangeHistory, named
 from include.service.limits import Bounds, ChangeLimits
-from include.service.moment import Moment
 from include.service.reading import JobReading, OperatorReading
 
 
@@ -29,8 +29,8 @@ class Permission:
 class Present:
     """When it is decided, and from a reading of when."""
 
-    now: Moment
-    read: Moment
+    now: Timestamp
+    read: Timestamp
     stopped: str = ""
     """Why somebody wants no changes at all; "" when nobody said so."""
 
@@ -106,7 +106,7 @@ def _not_ready(reading: JobReading) -> Iterator[str]:
         yield f"readings are missing: {'; '.join(reading.missing)}"
 
 
-def _just_changed(limits: ChangeLimits, history: ChangeHistory, now: Moment) -> Iterator[str]:
+def _just_changed(limits: ChangeLimits, history: ChangeHistory, now: Timestamp) -> Iterator[str]:
     """Reasons that lie in changes before, ours and those of others."""
     if history.pending:
         yield f"the change to {named(history.pending.asks)} is not up yet"

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from include.service.clock import Timestamp
 from include.service.limits import ChangeLimits
-from include.service.moment import Moment
 from include.service.reading import JobReading
 
 HOUR_S = 3600.0
@@ -32,7 +32,7 @@ NOT_SENT = "not sent"
 class Entry:
     """One entry of the journal."""
 
-    at: Moment
+    at: Timestamp
     kind: str
     about: Mapping[str, Any]
 
@@ -42,14 +42,14 @@ class MadeChange:
     """Upper bounds that were asked for; ``state`` says how far it came."""
 
     id: str
-    at: Moment
+    at: Timestamp
     asks: Mapping[str, int]
     before: Mapping[str, int]
     """The upper bounds of the same operators until then."""
     instances: int
     """By which it counts against the limit of an hour."""
     state: str = OPEN
-    taken: Moment | None = None
+    taken: Timestamp | None = None
     """When Flink was known to have taken it."""
 
 
@@ -59,7 +59,7 @@ class ChangeHistory:
 
     job: str = ""
     """Flink's id; "" before the first reading."""
-    job_since: Moment | None = None
+    job_since: Timestamp | None = None
     """When this service first read it."""
     bounds: Mapping[str, int] = field(default_factory=dict)
     """Upper bounds as they are expected to be."""
@@ -69,11 +69,11 @@ class ChangeHistory:
     """Upper bounds when this deployment of the job was first read."""
     changes: tuple[MadeChange, ...] = ()
     """Those of the last hour, and the last one."""
-    others: Moment | None = None
+    others: Timestamp | None = None
     """When somebody else's change was last noticed."""
     failures: int = 0
     """Changes in a row that did not come up."""
-    failed: Moment | None = None
+    failed: Timestamp | None = None
 
     @property
     def last(self) -> MadeChange | None:
@@ -84,7 +84,7 @@ class ChangeHistory:
         """The last change, while nobody knows how it ends."""
         return self.last if self.last and self.last.state in (OPEN, TAKEN) else None
 
-    def spent(self, now: Moment) -> int:
+    def spent(self, now: Timestamp) -> int:
         """Instances that were changed, or asked to be, within the last hour."""
         return sum(each.instances for each in self.changes if now.since(each.at) < HOUR_S)
 
@@ -135,7 +135,7 @@ class ChangeHistory:
 
 
 def news(
-    history: ChangeHistory, reading: JobReading, limits: ChangeLimits, now: Moment
+    history: ChangeHistory, reading: JobReading, limits: ChangeLimits, now: Timestamp
 ) -> list[Entry]:
     """What a reading says of the last change and of what others did, as entries to write."""
     if not reading.elastic:
@@ -162,7 +162,7 @@ def news(
     return entries + _ends(history, differing, reading, limits, now)
 
 
-def _answers(history: ChangeHistory, bounds: Mapping[str, int], now: Moment) -> list[Entry]:
+def _answers(history: ChangeHistory, bounds: Mapping[str, int], now: Timestamp) -> list[Entry]:
     """Requests of which nobody knew whether Flink had taken them."""
     for change in reversed(history.changes):
         has = {name: bounds.get(name) for name in change.asks}
@@ -182,7 +182,7 @@ def _ends(
     differing: Mapping[str, int],
     reading: JobReading,
     limits: ChangeLimits,
-    now: Moment,
+    now: Timestamp,
 ) -> list[Entry]:
     """Whether the instances of a change that Flink has taken run by now."""
     change = history.pending
@@ -198,7 +198,7 @@ def _ends(
     return []
 
 
-def _of(change: MadeChange, kind: str, now: Moment) -> Entry:
+def _of(change: MadeChange, kind: str, now: Timestamp) -> Entry:
     return Entry(now, kind, {"id": change.id, "asks": change.asks})
 
 

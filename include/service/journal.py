@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 from include.model.errors import SetupError, StoreError
+from include.service.clock import Timestamp
 from include.service.history import GONE, NOT_SENT, NOT_TAKEN, NOT_UP, TAKEN, UP, Entry, named
-from include.service.moment import Moment
 
 FILE = "journal.jsonl"
 
@@ -80,7 +80,7 @@ class ChangeJournal:
 
 def _entry(values: Mapping[str, Any]) -> Entry:
     about = {name: value for name, value in values.items() if name not in ("time", "kind", "at")}
-    return Entry(Moment(**values["at"]), values["kind"], about)
+    return Entry(Timestamp(**values["at"]), values["kind"], about)
 
 
 def sentence(entry: Entry) -> str:

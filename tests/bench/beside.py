@@ -18,10 +18,10 @@ from pathlib import Path
 
 from include.advise.objective import parse_objective
 from include.experiment.prices import price_book
-from include.service.beside import terms_of
 from include.service.record import Recorder
 from include.service.rest import FlinkRest
 from include.service.shadow import Shadow, asked_controllers, opened
+from include.service.shadow_loop import terms_of
 from tests.bench.growth import memory_mb
 from tests.service.fake_flink import a_flink
 from tests.service.flink_world import World

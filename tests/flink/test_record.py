@@ -13,10 +13,10 @@ import pytest
 
 from include.advise.edges import edges_of
 from include.model.decision import StartInstance
-from include.service.beside import beside
 from include.service.record import record
 from include.service.rest import FlinkRest
 from include.service.shadow import asked_controllers
+from include.service.shadow_loop import run_shadow
 from include.service.testbed import job_of_testbed
 from tests.flink.flink_run import FlinkRun, configured, flink_run
 
@@ -96,7 +96,7 @@ def test_recording_follows_a_rescale_and_a_killed_host(run: FlinkRun, tmp_path: 
 def test_controllers_decide_beside_it(run: FlinkRun, tmp_path: Path) -> None:
     url, job = job_of_testbed(run.config.run, threading.Event())
     lines: list[str] = []
-    beside(
+    run_shadow(
         url, job, tmp_path, controllers=asked_controllers(["tide", "ds2", "hpa"], {}),
         prices="btu60", objective="latency p95 < 2 s", every_s=5, lasts_s=60, most_slots=0,
         page="0", stop=threading.Event(), told=lines.append, advised=lines.append,

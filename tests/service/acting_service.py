@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from include.service.act import Actor, Mandate, Wish
+from include.service.clock import Timestamp
 from include.service.journal import ChangeJournal, sentence
-from include.service.moment import moment
 from tests.service.acting_world import limits_of
 
 
@@ -33,7 +33,7 @@ class Acting:
         wish = Wish(self.counts, {"map": "the queue grows"})
         reading = replace(self.client.reading("orders"), **changed)
         meanwhile()
-        return self.actor.step(reading, moment(), wish)
+        return self.actor.step(reading, Timestamp.now(), wish)
 
     @property
     def kinds(self):

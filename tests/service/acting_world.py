@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import reduce
 from typing import Any
 
+from include.service.clock import Timestamp
 from include.service.history import ChangeHistory, Entry
 from include.service.limits import ChangeLimits
-from include.service.moment import Moment
 from include.service.reading import JobReading, OperatorReading
 
 NOON_S = 1_764_072_000.0  # Tuesday, 25 November 2025, 12:00 UTC
@@ -26,8 +26,8 @@ def limits_of(**given: Any) -> ChangeLimits:
     return ChangeLimits.model_validate({**LIMITS, **given})
 
 
-def moment(after_s: float = 0.0, *, wall_s: float | None = None, boot: str = "b1") -> Moment:
-    return Moment(NOON_S + (after_s if wall_s is None else wall_s), boot, 5000 + after_s)
+def moment(after_s: float = 0.0, *, wall_s: float | None = None, boot: str = "b1") -> Timestamp:
+    return Timestamp(NOON_S + (after_s if wall_s is None else wall_s), boot, 5000 + after_s)
 
 
 def operator(name: str, runs: int, *, asked: int | None = None, least: int = 1) -> OperatorReading:
@@ -41,7 +41,7 @@ def operator(name: str, runs: int, *, asked: int | None = None, least: int = 1) 
     )
 
 
-def job(*operators: OperatorReading, at: Moment | None = None, **given: Any) -> JobReading:
+def job(*operators: OperatorReading, at: Timestamp | None = None, **given: Any) -> JobReading:
     at = at or moment()
     return JobReading(
         **{
@@ -70,10 +70,10 @@ def read_before(bounds: dict[str, int] | None = None, *entries: Entry) -> Change
     )
 
 
-def asks(at: Moment, id_: str = "c1", *, instances: int = 2, **counts: int) -> Entry:
+def asks(at: Timestamp, id_: str = "c1", *, instances: int = 2, **counts: int) -> Entry:
     about = {"id": id_, "asks": counts, "before": dict.fromkeys(counts, 2), "instances": instances}
     return Entry(at, "asks", about)
 
 
-def ended(at: Moment, kind: str, id_: str = "c1") -> Entry:
+def ended(at: Timestamp, kind: str, id_: str = "c1") -> Entry:
     return Entry(at, kind, {"id": id_})

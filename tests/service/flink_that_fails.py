@@ -7,8 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from include.service.clock import Timestamp
 from include.service.limits import ChangeLimits
-from include.service.moment import Moment
 from include.service.reading import JobReading, OperatorReading
 from include.service.rest import JobLook
 from include.testbeds.flink.rest import NoAnswerError
@@ -63,8 +63,8 @@ class FailingFlink:
 
     # ------------------------------------------------------------------------------- world
 
-    def now(self) -> Moment:
-        return Moment(self.wall_s, self.boot, self.up_s - self.booted_s)
+    def now(self) -> Timestamp:
+        return Timestamp(self.wall_s, self.boot, self.up_s - self.booted_s)
 
     def passes(self, seconds: float) -> None:
         for due_s, job, asks in sorted(self.late, key=lambda each: each[0]):

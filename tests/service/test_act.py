@@ -8,9 +8,9 @@ import time
 import pytest
 
 from include.model.errors import SetupError, StoreError
+from include.service.clock import Timestamp
 from include.service.history import Entry
 from include.service.journal import FILE, ChangeJournal
-from include.service.moment import moment
 from include.service.pause import pause, resume
 from tests.service.acting_service import Acting, requests
 
@@ -163,7 +163,7 @@ def test_a_service_killed_at_its_request_finds_out_what_came_of_it(
     acting().step()
     about = {"id": "x", "asks": {"map": asks}, "before": {"map": 9}, "instances": 1}
     ChangeJournal(tmp_path).append(
-        Entry(moment().before(120.0), "asks", about)
+        Entry(Timestamp.now().before(120.0), "asks", about)
     )  # the last that the killed one wrote
     again = acting()
     again.step()
@@ -209,16 +209,16 @@ def test_a_service_that_never_read_the_job_hands_nothing_back(acting):
 
 def test_a_journal_makes_no_folder(tmp_path):
     with pytest.raises(SetupError, match="nothing is changed"):
-        ChangeJournal(tmp_path / "gone").append(Entry(moment(), "resumed", {}))
+        ChangeJournal(tmp_path / "gone").append(Entry(Timestamp.now(), "resumed", {}))
     assert not (tmp_path / "gone").exists()
 
 
 def test_half_a_line_is_no_entry_and_the_next_begins_on_its_own(tmp_path):
     journal = ChangeJournal(tmp_path)
-    journal.append(Entry(moment(), "resumed", {}))
+    journal.append(Entry(Timestamp.now(), "resumed", {}))
     with (tmp_path / FILE).open("a") as file:
         file.write('{"kind": "asks", "id": "x", "as')
-    journal.append(Entry(moment(), "paused", {"why": "paused"}))
+    journal.append(Entry(Timestamp.now(), "paused", {"why": "paused"}))
     assert [entry.kind for entry in journal.read()] == ["resumed", "paused"]
 
 
@@ -230,13 +230,13 @@ def test_an_entry_of_another_kind_of_file_is_named_with_its_line(tmp_path):
 
 def test_what_cannot_be_written_leaves_no_trace(tmp_path):
     journal = ChangeJournal(tmp_path)
-    journal.append(Entry(moment(), "resumed", {}))
+    journal.append(Entry(Timestamp.now(), "resumed", {}))
     size = (tmp_path / FILE).stat().st_size
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size + 10, hard))
     try:
         with pytest.raises(SetupError, match="nothing is changed"):
-            journal.append(Entry(moment(), "paused", {"why": "x"}))
+            journal.append(Entry(Timestamp.now(), "paused", {"why": "x"}))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert (tmp_path / FILE).stat().st_size == size

@@ -2,9 +2,9 @@
 
 import pytest
 
+from include.service.clock import Timestamp
 from include.service.guard import Present, allowed_change
 from include.service.history import NOT_UP, TAKEN, UP, Entry
-from include.service.moment import Moment
 from tests.service.acting_world import (
     asks,
     ended,
@@ -180,11 +180,11 @@ def test_a_clock_that_jumps_gives_no_second_hour():
 )
 def test_after_a_start_of_the_machine_the_younger_of_two_ages_counts(clock_s, passed_s):
     before = moment(0)
-    assert Moment(before.at_s + clock_s, "b2", 60.0).since(before) == passed_s
+    assert Timestamp(before.at_s + clock_s, "b2", 60.0).since(before) == passed_s
 
 
 def test_on_a_machine_that_is_up_for_days_an_hour_goes_on():
     spent = read_before(None, asks(moment(-10), parse=2, instances=10), ended(moment(-5), UP))
-    elsewhere = Moment(moment().at_s, "b2", 864_000.0)
+    elsewhere = Timestamp(moment().at_s, "b2", 864_000.0)
     assert spent.spent(elsewhere) == 10
     assert verdict({"parse": 4}, history=spent, now=elsewhere).held

@@ -9,7 +9,7 @@ import urllib.request
 import pytest
 
 from include.service.act import Actor, Mandate, Wish
-from include.service.moment import moment
+from include.service.clock import Timestamp
 from include.service.page import metrics_of, page_of, served
 from include.service.pause import pause, why_paused
 from include.service.status import ShadowStatus
@@ -30,7 +30,7 @@ def status(flink, connect, world, tmp_path):
     actor = Actor(mandate, client)
     actor.begin()
     reading = client.reading("orders")
-    actor.step(reading, moment(), Wish({"map": 3}, {"map": "it is <late>"}))
+    actor.step(reading, Timestamp.now(), Wish({"map": 3}, {"map": "it is <late>"}))
     status = ShadowStatus("orders", flink.url, 15, turned_s=time.time(), actor=actor)
     status.polled(reading, None, [])
     return status

@@ -17,10 +17,10 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from include.files.appended import AppendedRows
 from include.model.errors import SetupError, SpecError
-from include.service.beside import beside
 from include.service.page import address_of, health_of, lines_of, metrics_of, page_of, served
 from include.service.rates import rates_between
 from include.service.shadow import COLUMNS, DECISIONS, Advised, asked_controllers
+from include.service.shadow_loop import run_shadow
 from include.service.status import ShadowStatus, StatusPoint, remembered
 from include.service.verdict import decision_counts
 from tests.service.fake_flink import FakeFlink, answers_500
@@ -255,7 +255,7 @@ def test_a_shadow_over_http_from_the_first_poll_to_its_page(
     flink.fault = fault
     looks = threading.Thread(target=look)
     looks.start()
-    beside(
+    run_shadow(
         flink.url, "orders", tmp_path, controllers=asked_controllers(["hpa", "tide"], {}),
         prices="btu60", objective="latency p95 < 2 s", every_s=1, lasts_s=120, most_slots=0,
         page="0", stop=stop, told=told.append, advised=told.append,

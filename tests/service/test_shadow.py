@@ -22,12 +22,12 @@ from include.controllers.base import Registration
 from include.controllers.fixed import Fixed
 from include.experiment.prices import price_book
 from include.model.errors import SpecError, StoreError
-from include.service.beside import terms_of
 from include.service.fleet import PaperFleet
 from include.service.observe import graph_of, observation_of, setting_of
 from include.service.rates import rates_between
 from include.service.record import Recorder
 from include.service.shadow import Shadow, ShadowState, asked_controllers, opened
+from include.service.shadow_loop import terms_of
 from include.service.totals import Totals, added
 from include.service.verdict import asked_for
 from tests.service.flink_world import World

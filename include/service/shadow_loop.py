@@ -42,7 +42,7 @@ def terms_of(book: PriceBook, objective: LatencyObjective) -> Terms:
     )
 
 
-def beside(  # noqa: PLR0913  what a user may say
+def run_shadow(  # noqa: PLR0913  what a user may say
     url: str,
     job: str,
     folder: Path,

@@ -10,11 +10,11 @@ import pytest
 import yaml
 
 from include.service.act import Actor, Mandate
-from include.service.beside import beside
 from include.service.follow import Follower
 from include.service.journal import ChangeJournal
 from include.service.rest import FlinkRest
 from include.service.shadow import asked_controllers
+from include.service.shadow_loop import run_shadow
 from include.testbeds.flink.rest import NoAnswerError
 from tests.service.acting_world import limits_of
 from tests.service.fake_flink import FakeFlink
@@ -25,7 +25,7 @@ REPOSITORY = Path(__file__).parents[2]
 
 
 def starts(url: str, folder: Path, follower: Follower | None = None, lasts_s: float = 0.0) -> None:
-    beside(
+    run_shadow(
         url, "orders", folder, controllers=asked_controllers(["hpa"], {}), prices="btu60",
         objective="latency p95 < 2 s", every_s=1, lasts_s=lasts_s, most_slots=0, page="",
         stop=threading.Event(), told=print, advised=print, follower=follower,

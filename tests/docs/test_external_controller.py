@@ -13,7 +13,7 @@ from tests.docs.pages import blocks
 
 
 @pytest.fixture
-def elsewhere(tmp_path: Path) -> Path:
+def folder(tmp_path: Path) -> Path:
     """The two files of the page, each named in its first line, and nothing else."""
     for code in blocks("python"):
         (tmp_path / code.text.partition("\n")[0].removeprefix("# ")).write_text(code.text)
@@ -31,14 +31,14 @@ def contract(folder: Path, *arguments: str) -> str:
     return done.stdout
 
 
-def test_the_controller_of_the_page_keeps_the_contract(elsewhere: Path) -> None:
-    said = contract(elsewhere)
+def test_the_controller_of_the_page_keeps_the_contract(folder: Path) -> None:
+    said = contract(folder)
     assert " passed" in said, said
     assert "failed" not in said, said
 
 
-def test_one_that_does_not_is_found_out(elsewhere: Path) -> None:
-    controller = elsewhere / "longest.py"
+def test_one_that_does_not_is_found_out(folder: Path) -> None:
+    controller = folder / "longest.py"
     none_of_any = controller.read_text().replace("operator_names, 1)", "operator_names, 0)")
     controller.write_text(none_of_any)
-    assert "1 failed" in contract(elsewhere, "-k", "starts_with_at_least_one_instance")
+    assert "1 failed" in contract(folder, "-k", "starts_with_at_least_one_instance")
