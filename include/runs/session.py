@@ -100,10 +100,10 @@ class Session:
             who: _adapter(memory).dump_python(memory, mode="json")
             for who, memory in self.memories.items()
         }
-        kept = {"memory": _packed(plain.pop(ACTS))}
+        arrays = {"memory": _packed(plain.pop(ACTS))}
         if plain:
-            kept["advisors"] = _packed(plain)
-        return {**kept, **self.loop.testbed.snapshot()}
+            arrays["advisors"] = _packed(plain)
+        return {**arrays, **self.loop.testbed.snapshot()}
 
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
         """Continue from a snapshot of the same run."""

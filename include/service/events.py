@@ -40,15 +40,15 @@ def _changes(before: JobReading, now: JobReading) -> Iterator[tuple[str, str]]:
     if not scaled and (more > 0 or started):
         yield "restarted", f"{more} times" if more > 1 else "the job was started again"
     asked = [
-        f"{one.operator} {was.asked_least}-{was.asked_most} -> {one.asked_least}-{one.asked_most}"
-        for one in now.operators
+        f"{op.operator} {was.asked_least}-{was.asked_most} -> {op.asked_least}-{op.asked_most}"
+        for op in now.operators
         for was in before.operators
-        if one.operator == was.operator
-        and (one.asked_least, one.asked_most) != (was.asked_least, was.asked_most)
+        if op.operator == was.operator
+        and (op.asked_least, op.asked_most) != (was.asked_least, was.asked_most)
     ]
     if asked:
         yield "asked", ", ".join(asked)
-    managers, were = ({one.id for one in of.task_managers} for of in (now, before))
+    managers, were = ({manager.id for manager in of.task_managers} for of in (now, before))
     if not _unknown(before) and not _unknown(now):
         if gone := sorted(were - managers):
             yield "task_managers_gone", ", ".join(gone)

@@ -59,10 +59,11 @@ class PaperFleet:
         for host in self.hosts.values():
             while host.paid_until_s <= now_s:
                 host.paid_until_s += setting.btu_s
-        for name in [n for n, one in self.instances.items() if one.operator not in counts]:
-            del self.instances[name]
+        for name, instance in list(self.instances.items()):
+            if instance.operator not in counts:
+                del self.instances[name]
         for operator, count in counts.items():
-            there = [n for n, one in self.instances.items() if one.operator == operator]
+            there = [n for n, instance in self.instances.items() if instance.operator == operator]
             there.sort(key=lambda name: -self.hosts[self.instances[name].host].paid_until_s)
             for name in there[count:]:
                 del self.instances[name]
@@ -114,15 +115,15 @@ class PaperFleet:
         return {
             name: InstanceSample(
                 instance=name,
-                operator=one.operator,
-                host=one.host,
-                started_s=one.started_s,
+                operator=instance.operator,
+                host=instance.host,
+                started_s=instance.started_s,
                 ready=True,
                 stopping=False,
-                cpu_share=busy.get(one.operator),
+                cpu_share=busy.get(instance.operator),
                 memory_share=1.0,
             )
-            for name, one in self.instances.items()
+            for name, instance in self.instances.items()
         }
 
     def _start(self, operator: str, host: str, now_s: float) -> None:
@@ -130,11 +131,11 @@ class PaperFleet:
 
     def _release(self, host: str, setting: Setting) -> None:
         """Give a host back; what still runs on it moves to where there is room, or it stays."""
-        for one in [one for one in self.instances.values() if one.host == host]:
-            others = (name for name in self._with_room(one.operator, setting) if name != host)
+        for instance in [instance for instance in self.instances.values() if instance.host == host]:
+            others = (name for name in self._with_room(instance.operator, setting) if name != host)
             if (place := next(others, None)) is None:
                 return
-            one.host = place
+            instance.host = place
         del self.hosts[host]
 
     def _with_room(self, operator: str, setting: Setting) -> Iterator[str]:
@@ -146,10 +147,10 @@ class PaperFleet:
     def _used(self, host: str, setting: Setting, busy: Mapping[str, float] | None = None) -> float:
         """Cores that its instances reserve, or with ``busy`` use of that."""
         operators = setting.topology.operator
+        names = [instance.operator for instance in self.instances.values() if instance.host == host]
         return sum(
-            operators[one.operator].cpu_cores * (1.0 if busy is None else busy.get(one.operator, 0))
-            for one in self.instances.values()
-            if one.host == host
+            operators[name].cpu_cores * (1.0 if busy is None else busy.get(name, 0))
+            for name in names
         )
 
     def _lease(self, setting: Setting, now_s: float) -> str:

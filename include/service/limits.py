@@ -79,11 +79,11 @@ class Range(Strict):
 
     def bounds(self, default: Range | None) -> Bounds:
         """Bounds, with the default's where it says nothing. Raises ValueError."""
-        given = {**dict(default or ()), **{name: value for name, value in self if value}}
-        missing = [name for name in Bounds._fields if not given.get(name)]
+        values = {**dict(default or ()), **{name: value for name, value in self if value}}
+        missing = [name for name in Bounds._fields if not values.get(name)]
         if missing:
             raise ValueError(f"{' and '.join(missing)} missing here and in default; add it")
-        bounds = Bounds(**given)
+        bounds = Bounds(**values)
         if bounds.least > bounds.most:
             raise ValueError(f"least ({bounds.least}) must not be above most ({bounds.most})")
         return bounds

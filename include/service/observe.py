@@ -19,7 +19,7 @@ from include.model.host import HostFlavor
 from include.model.observation import Observation, OperatorSample
 from include.model.topology import Edge, Operator, Source, Topology
 from include.service.fleet import PaperFleet
-from include.service.rates import JobRates, path_s
+from include.service.rates import JobRates, path_s, whole_sum
 from include.service.reading import JobReading, OperatorReading
 from include.service.totals import OperatorTotals, Totals, waiting_for
 
@@ -57,21 +57,21 @@ class ServiceGraph:
 
 def graph_of(now: JobReading) -> ServiceGraph:
     """Measured on everything since the job started last; 1 where nothing passed yet."""
-    of = {one.operator: one for one in now.operators}
+    of = {op.operator: op for op in now.operators}
     fed = Counter(target for _, target in now.edges)
     factors = []
     for origin, target in now.edges:
         goes = of[target].records_in if fed[target] == 1 else of[origin].records_out
         factors.append(_ratio(goes, _taken(of[origin])))
     work_ms = {
-        one.operator: max(LEAST_MS, 1000 * _ratio(one.busy_s, _taken(one), LEAST_MS / 1000))
-        for one in now.operators
+        op.operator: max(LEAST_MS, 1000 * _ratio(op.busy_s, _taken(op), LEAST_MS / 1000))
+        for op in now.operators
     }
     return ServiceGraph(edges=now.edges, factors=tuple(factors), work_ms=work_ms)
 
 
-def _taken(one: OperatorReading) -> float | None:
-    return one.records_out if one.records_in is None else one.records_in
+def _taken(op: OperatorReading) -> float | None:
+    return op.records_out if op.records_in is None else op.records_in
 
 
 def _ratio(goes: float | None, comes: float | None, otherwise: float = 1.0) -> float:
@@ -84,24 +84,24 @@ def setting_of(
     """What controllers are told of the job. A host has the slots of a TaskManager; operators that
     share slots share their cores and memory evenly; operators of a path its time."""
     scaled = now.scaled
-    slots = Counter(one.slots for one in now.task_managers).most_common(1)
+    slots = Counter(manager.slots for manager in now.task_managers).most_common(1)
     each = slots[0][0] if slots else 1
-    sharing = Counter(one.slot_group for one in now.operators if one.operator in scaled)
+    sharing = Counter(op.slot_group for op in now.operators if op.operator in scaled)
     share_ms = 1000 * terms.limit_s / _longest(now)
     flavor = HostFlavor(name="task-manager", vcpus=float(each), memory_mb=1000.0 * each)
     operators = tuple(
         Operator(
-            name=one.operator,
-            label=one.operator,
-            slo_ms=max(share_ms, graph.work_ms[one.operator]),
-            cpu_cores=1.0 / sharing[one.slot_group],
-            memory_mb=1000.0 / sharing[one.slot_group],
+            name=op.operator,
+            label=op.operator,
+            slo_ms=max(share_ms, graph.work_ms[op.operator]),
+            cpu_cores=1.0 / sharing[op.slot_group],
+            memory_mb=1000.0 / sharing[op.slot_group],
             storage_mb=0.0,
-            service_ms=graph.work_ms[one.operator],
-            instances_at_start=one.parallelism,
+            service_ms=graph.work_ms[op.operator],
+            instances_at_start=op.parallelism,
         )
-        for one in now.operators
-        if one.operator in scaled
+        for op in now.operators
+        if op.operator in scaled
     )
     edges = [
         _edge(origin, target, factor)
@@ -135,7 +135,7 @@ def setting_of(
 
 def _longest(now: JobReading) -> int:
     """Operators on the longest path."""
-    before: dict[str, list[str]] = {one.operator: [] for one in now.operators}
+    before: dict[str, list[str]] = {op.operator: [] for op in now.operators}
     for origin, target in now.edges:
         before[target].append(origin)
     lengths: dict[str, int] = {}
@@ -170,16 +170,16 @@ def observation_of(  # noqa: PLR0913  everything that is seen
     """
     waiting, takes = waiting_for(now), path_s(now, rates.operators)
     samples: dict[str, OperatorSample] = {}
-    for one in now.operators:
-        of = rates.operators[one.operator]
-        if one.operator not in setting.topology.operator or of.busy_share is None:
+    for op in now.operators:
+        of = rates.operators[op.operator]
+        if op.operator not in setting.topology.operator or of.busy_share is None:
             continue
-        samples[one.operator] = _sample(
-            one,
-            totals.operators.get(one.operator, OperatorTotals()),
-            mark.operators.get(one.operator, OperatorTotals()),
-            waiting[one.operator],
-            _takes_s(one.operator, now, takes),
+        samples[op.operator] = _sample(
+            op,
+            totals.operators.get(op.operator, OperatorTotals()),
+            mark.operators.get(op.operator, OperatorTotals()),
+            waiting[op.operator],
+            _takes_s(op.operator, now, takes),
         )
     busy = {
         name: sample.busy_share for name, sample in samples.items() if sample.busy_share is not None
@@ -204,9 +204,7 @@ def observation_of(  # noqa: PLR0913  everything that is seen
 def _takes_s(operator: str, now: JobReading, takes: Mapping[str, float | None]) -> float | None:
     """With the time that records wait for a source before it that is no operator."""
     outside = [of for of, to in now.edges if to == operator and of not in now.scaled]
-    parts = [takes[name] for name in (operator, *outside)]
-    known = [one for one in parts if one is not None]
-    return sum(known) if len(known) == len(parts) else None
+    return whole_sum(takes[name] for name in (operator, *outside))
 
 
 def now_s(now: JobReading, began_s: float, every_s: float) -> float:
@@ -245,5 +243,5 @@ def _sample(
 def wanted(decision: Decision, observation: Observation) -> dict[str, int]:
     """How many instances of each operator there would be if all of a decision were done."""
     changes = Changes.from_actions(decision.actions, observation).instances
-    running = Counter(one.operator for one in observation.instances.values())
+    running = Counter(instance.operator for instance in observation.instances.values())
     return {name: max(1, count + changes[name]) for name, count in running.items()}

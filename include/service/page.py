@@ -152,11 +152,11 @@ def _own(status: ShadowStatus) -> Iterator[Metric]:
     polls.add_metric(["yes"], status.polls)
     polls.add_metric(["no"], status.missed)
     yield polls
-    for name, told, counts in (
+    for name, description, counts in (
         ("decisions", "Decisions of a controller.", status.decided),
         ("failures", "Decisions in which a controller failed.", status.failed),
     ):
-        family = CounterMetricFamily(f"tidebench_shadow_{name}", told, labels=["controller"])
+        family = CounterMetricFamily(f"tidebench_shadow_{name}", description, labels=["controller"])
         for controller, count in counts.items():
             family.add_metric([controller], count)
         yield family
@@ -181,22 +181,22 @@ def _instances(reading: JobReading) -> Metric:
     instances = GaugeMetricFamily(
         "tidebench_shadow_instances", "Subtasks of an operator that run.", labels=["operator"]
     )
-    for one in reading.operators:
-        instances.add_metric([one.operator], one.parallelism)
+    for op in reading.operators:
+        instances.add_metric([op.operator], op.parallelism)
     return instances
 
 
 def _rates(status: ShadowStatus) -> Iterator[Metric]:
     """Of the job; what is not known has no sample."""
     rates = status.rates
-    for name, told, value in (
+    for name, description, value in (
         ("records_per_second", "Records that sources take in.", rates and rates.rate_per_s),
         ("lag_records", "Records that wait for sources.", rates and rates.lag_records),
         ("latency_seconds", "Estimate of the way through the job.", rates and rates.latency_s),
         ("busy_ratio", "Busy share of the busiest operator.", rates and rates.busy_share),
     ):
         if isinstance(value, int | float):
-            yield GaugeMetricFamily(f"tidebench_shadow_{name}", told, value)
+            yield GaugeMetricFamily(f"tidebench_shadow_{name}", description, value)
 
 
 def metrics_of(status: ShadowStatus) -> bytes:
@@ -233,8 +233,8 @@ def served(status: ShadowStatus, address: str) -> Iterator[str]:
     try:
         server = ThreadingHTTPServer((host, port), _handler(status, host))
     except OSError as error:
-        told = f"{host}:{port} cannot be listened on ({error.strerror}); choose another --page"
-        raise SetupError(told) from error
+        problem = f"{host}:{port} cannot be listened on ({error.strerror}); choose another --page"
+        raise SetupError(problem) from error
     server.daemon_threads = True
     thread = threading.Thread(target=server.serve_forever, args=(0.5,), daemon=True)
     thread.start()
@@ -284,14 +284,14 @@ def _handler(status: ShadowStatus, host: str) -> type[BaseHTTPRequestHandler]:
             port = self.connection.getsockname()[1]
             origin = self.headers.get("Origin", "") if host in LOCAL else ""
             ours = origin in [f"http://{name}:{port}" for name in LOCAL]
-            code, told = thrown(status, self.path, ours=ours)
+            code, message = thrown(status, self.path, ours=ours)
             if code == 303:
                 self.send_response(code)
                 self.send_header("Location", "/")
                 self.send_header("Content-Length", "0")
                 self.end_headers()
             else:
-                self._send(code, TEXT, f"{told}\n".encode())
+                self._send(code, TEXT, f"{message}\n".encode())
 
         def _send(self, code: int, kind: str, body: bytes) -> None:
             self.send_response(code)

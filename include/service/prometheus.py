@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from include.model.errors import SpecError
+from include.service.rates import whole_sum
 from include.service.reading import JobReading, OperatorReading, TaskManagerReading
 from include.service.rest import (
     NO_WATERMARK,
@@ -70,8 +71,8 @@ class FlinkPrometheus:
         there = set(_tasks(samples)[0].values())
         if unknown := sorted(_ends(self._edges).keys() - there):
             known_names = ", ".join(sorted(there)) or "none yet"
-            told = f"--edges has {', '.join(unknown)}, the operators of {name!r} are {known_names}"
-            raise NoAnswerError(told)
+            why = f"--edges has {', '.join(unknown)}, the operators of {name!r} are {known_names}"
+            raise NoAnswerError(why)
         return job
 
     def reading(self, name: str) -> JobReading:
@@ -81,9 +82,9 @@ class FlinkPrometheus:
         names, runs, twice = _tasks(samples)
         fed, order = {target for _, target in self._edges}, _ends(self._edges)
         whole = not twice and order.keys() <= set(names.values())
-        of_job = {one.name: one.value for one in samples if one.name.startswith(_JOB)}
+        of_job = {sample.name: sample.value for sample in samples if sample.name.startswith(_JOB)}
         running = whole and of_job.get(_JOB + _RUNS_MS, 1.0) > 0
-        attempts = frozenset(one.labels.get("task_attempt_id", "") for one in samples)
+        attempts = frozenset(sample.labels.get("task_attempt_id", "") for sample in samples)
         if running and self._began[0] != (job, attempts):
             self._began = (job, attempts), at_s - of_job.get(_JOB + _RUNS_MS, 0.0) / 1000
         return JobReading(
@@ -95,7 +96,7 @@ class FlinkPrometheus:
             operators=tuple(
                 _operator(task, label, runs[task], label in fed, samples)
                 for task, label in sorted(
-                    names.items(), key=lambda one: order.get(one[1], len(order))
+                    names.items(), key=lambda item: order.get(item[1], len(order))
                 )
             ),
             edges=self._edges,
@@ -114,13 +115,13 @@ class FlinkPrometheus:
         jobs = "|".join((_RUNS_MS, _RESTARTS, _CHECKPOINTS))
         query = f'{{__name__=~"{_TASK}({tasks})|{_JOB}({jobs})",job_name=~{json.dumps(labels)}}}'
         by_job: dict[str, list[_Sample]] = defaultdict(list)
-        for one in self._samples(query):
-            by_job[one.labels.get("job_id", "")].append(one)
+        for sample in self._samples(query):
+            by_job[sample.labels.get("job_id", "")].append(sample)
         if not by_job:
             raise NoAnswerError(f"{self.url} has no metrics of a job {name!r} now")
 
         def began_s(job: str) -> float:
-            ran_ms = [one.value for one in by_job[job] if one.name == _JOB + _RUNS_MS]
+            ran_ms = [sample.value for sample in by_job[job] if sample.name == _JOB + _RUNS_MS]
             return at_s - max(ran_ms) / 1000 if ran_ms else 0.0
 
         newest = max(sorted(by_job), key=began_s)
@@ -129,16 +130,16 @@ class FlinkPrometheus:
     def _task_managers(self, samples: Iterable[_Sample]) -> tuple[TaskManagerReading, ...]:
         """Those with a task of the job. Their slots are those that it takes, if all share them."""
         taken: dict[str, Counter[str]] = defaultdict(Counter)
-        for one in samples:
-            if one.name == _TASK + _IN:
-                taken[one.labels["tm_id"]][one.labels["task_id"]] += 1
+        for sample in samples:
+            if sample.name == _TASK + _IN:
+                taken[sample.labels["tm_id"]][sample.labels["task_id"]] += 1
         if not taken:
             return ()
         metrics = {_MANAGER + name.replace(".", "_"): name for name in OF_JVM}
-        ids = json.dumps("|".join(re.escape(one) for one in sorted(taken)))
+        ids = json.dumps("|".join(re.escape(manager) for manager in sorted(taken)))
         values: dict[str, dict[str, float]] = defaultdict(dict)
-        for one in self._samples(f'{{__name__=~"{"|".join(metrics)}",tm_id=~{ids}}}'):
-            values[one.labels["tm_id"]][metrics[one.name]] = one.value
+        for sample in self._samples(f'{{__name__=~"{"|".join(metrics)}",tm_id=~{ids}}}'):
+            values[sample.labels["tm_id"]][metrics[sample.name]] = sample.value
         return tuple(
             TaskManagerReading(
                 id=manager,
@@ -158,14 +159,14 @@ class FlinkPrometheus:
             if answer["status"] != "success":
                 raise NoAnswerError(f"{self.url} refuses: {answer.get('error', answer['status'])}")
             return [
-                _Sample(one["metric"]["__name__"], one["metric"], float(one["value"][1]))
-                for one in answer["data"]["result"]
+                _Sample(series["metric"]["__name__"], series["metric"], float(series["value"][1]))
+                for series in answer["data"]["result"]
             ]
         except SpecError as error:
             raise NoAnswerError(str(error)) from error
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            told = f"{self.url} answers otherwise than Prometheus ({type(error).__name__}: {error})"
-            raise NoAnswerError(told) from error
+            why = f"{self.url} answers otherwise than Prometheus ({type(error).__name__}: {error})"
+            raise NoAnswerError(why) from error
 
 
 def _ends(edges: Edges) -> dict[str, int]:
@@ -179,10 +180,10 @@ def _tasks(samples: Iterable[_Sample]) -> tuple[dict[str, str], dict[str, int], 
     job was started again, and old series are not gone yet or new ones not all there."""
     subtasks: dict[str, list[int]] = defaultdict(list)
     names: dict[str, str] = {}
-    for one in samples:
-        if one.name == _TASK + _IN:
-            names[one.labels["task_id"]] = one.labels["task_name"]
-            subtasks[one.labels["task_id"]].append(int(one.labels["subtask_index"]))
+    for sample in samples:
+        if sample.name == _TASK + _IN:
+            names[sample.labels["task_id"]] = sample.labels["task_name"]
+            subtasks[sample.labels["task_id"]].append(int(sample.labels["subtask_index"]))
     broken = any(sorted(each) != list(range(len(each))) for each in subtasks.values())
     plain = operator_names(dict(sorted(names.items())))
     return plain, {task: len(set(each)) for task, each in subtasks.items()}, broken
@@ -192,19 +193,17 @@ def _operator(
     task: str, name: str, runs: int, fed: bool, samples: Iterable[_Sample]
 ) -> OperatorReading:
     values: dict[str, list[float]] = defaultdict(list)
-    for one in samples:
-        if one.labels.get("task_id") == task:
-            metric = one.name.removeprefix(_TASK)
-            if metric not in _OF_SOURCE or one.labels["operator_name"].startswith("Source"):
-                values[metric].append(one.value)
+    for sample in samples:
+        if sample.labels.get("task_id") == task:
+            metric = sample.name.removeprefix(_TASK)
+            if metric not in _OF_SOURCE or sample.labels["operator_name"].startswith("Source"):
+                values[metric].append(sample.value)
 
     def total(metric: str) -> float | None:
-        each = [known(value) for value in values[metric]]
-        return None if not each or None in each else sum(one for one in each if one is not None)
+        return whole_sum(known(value) for value in values[metric])
 
     def shares(metric: str) -> list[float]:
-        each = (share(value) for value in values[metric])
-        return [one for one in each if one is not None]
+        return [part for part in map(share, values[metric]) if part is not None]
 
     def mean(kind: str) -> float | None:
         each = shares(SHARES[kind])

@@ -72,20 +72,19 @@ def rates_between(before: JobReading, now: JobReading) -> JobRates | None:
     """What was done between; None where counters began again or nothing was fetched since."""
     if not comparable(before, now) or not fetched(before, now):
         return None
-    first = {one.operator: one for one in before.operators}
+    first = {op.operator: op for op in before.operators}
     since_s = _grew_for_s(before, now)
     if since_s <= 0:
         return None
-    rates = {one.operator: _operator(first[one.operator], one, since_s) for one in now.operators}
-    sources = [one for one in now.operators if one.operator in now.sources]
-    taken = [rates[one.operator].taken_per_s for one in sources]
-    pending = _sum(one.pending_records for one in sources)
-    was_pending = _sum(first[one.operator].pending_records for one in sources)
-    rate = _sum(taken)
+    rates = {op.operator: _operator(first[op.operator], op, since_s) for op in now.operators}
+    sources = [op for op in now.operators if op.operator in now.sources]
+    pending = whole_sum(source.pending_records for source in sources)
+    was_pending = whole_sum(first[source.operator].pending_records for source in sources)
+    rate = whole_sum(rates[source.operator].taken_per_s for source in sources)
     arrivals = None
     if rate is not None and pending is not None and was_pending is not None:
         arrivals = max(0.0, rate + (pending - was_pending) / since_s)
-    busy = [one.busy_share for one in rates.values() if one.busy_share is not None]
+    busy = [op.busy_share for op in rates.values() if op.busy_share is not None]
     return JobRates(
         since_s=since_s,
         operators=rates,
@@ -98,17 +97,17 @@ def rates_between(before: JobReading, now: JobReading) -> JobRates | None:
 
 
 def _counters(operators: Iterable[OperatorReading]) -> list[float | None]:
-    return [getattr(one, name) for one in operators for name in COUNTERS]
+    return [getattr(op, name) for op in operators for name in COUNTERS]
 
 
 def _grew_for_s(before: JobReading, now: JobReading) -> float:
     """By what subtasks say that they spent, which is fetched with the counters; the median over
     operators, or the time between the polls where none says it."""
-    first = {one.operator: one for one in before.operators}
+    first = {op.operator: op for op in before.operators}
     spent = [
-        grew / one.parallelism
-        for one in now.operators
-        if (grew := _sum(_growths(first[one.operator], one, SPENT).values()))
+        grew / op.parallelism
+        for op in now.operators
+        if (grew := whole_sum(_growths(first[op.operator], op, SPENT).values()))
     ]
     return median(spent) if spent else now.at_s - before.at_s
 
@@ -116,7 +115,7 @@ def _grew_for_s(before: JobReading, now: JobReading) -> float:
 def _operator(before: OperatorReading, now: OperatorReading, since_s: float) -> OperatorRates:
     grew = _growths(before, now, COUNTERS)
     spent = [grew[name] for name in SPENT]
-    whole = _sum(spent)
+    whole = whole_sum(spent)
     busy, idle, pressed = (None if not whole else (part or 0.0) / whole for part in spent)
     taken = grew["records_in"]
     return OperatorRates(
@@ -140,9 +139,10 @@ def _growth(before: float | None, now: float | None) -> float | None:
     return None if before is None or now is None or now < before else now - before
 
 
-def _sum(values: Iterable[float | None]) -> float | None:
-    known = list(values)
-    return None if not known or None in known else sum(one for one in known if one is not None)
+def whole_sum(values: Iterable[float | None]) -> float | None:
+    """The sum; None of nothing, and where a part is unknown."""
+    parts = list(values)
+    return None if not parts or None in parts else sum(part for part in parts if part is not None)
 
 
 def waiting_in_flink(now: JobReading) -> dict[str, float]:
@@ -152,16 +152,16 @@ def waiting_in_flink(now: JobReading) -> dict[str, float]:
     it. Flink counts what an operator sends over all edges together; each target is taken to get the
     share that it takes in, or all where every one takes in as much as was counted.
     """
-    taken = {one.operator: one.records_in for one in now.operators}
+    taken = {op.operator: op.records_in for op in now.operators}
     sent = dict.fromkeys(taken, 0.0)
     targets: dict[str, list[str]] = {name: [] for name in taken}
     for origin, target in now.edges:
         targets[origin].append(target)
-    for one in now.operators:
-        own = targets[one.operator]
+    for op in now.operators:
+        own = targets[op.operator]
         whole = sum(taken[name] or 0.0 for name in own)
         for name in own:
-            out, share = one.records_out or 0.0, (taken[name] or 0.0) / whole if whole else 0.0
+            out, share = op.records_out or 0.0, (taken[name] or 0.0) / whole if whole else 0.0
             once = len(own) > 1 and whole > COUNTED_ONCE * out
             sent[name] += out if len(own) == 1 or once else out * share
     return {
@@ -175,13 +175,13 @@ def path_s(now: JobReading, rates: Mapping[str, OperatorRates]) -> dict[str, flo
     where nobody knows how long it waits outside."""
     waiting = waiting_in_flink(now)
     takes: dict[str, float | None] = {}
-    for one in now.operators:
-        of = rates[one.operator]
+    for op in now.operators:
+        of = rates[op.operator]
         rate = of.taken_per_s
-        waits_s = waiting[one.operator] / rate if rate else 0.0
-        takes[one.operator] = waits_s + (of.work_s or 0.0)
-        if one.pending_records:
-            takes[one.operator] = one.pending_records / rate if rate else None
+        waits_s = waiting[op.operator] / rate if rate else 0.0
+        takes[op.operator] = waits_s + (of.work_s or 0.0)
+        if op.pending_records:
+            takes[op.operator] = op.pending_records / rate if rate else None
     return takes
 
 

@@ -106,41 +106,41 @@ class JobReading:
         """For how long its tasks have run, by their own counters: clocks need not agree. 0 where it
         is not known."""
         spent = [
-            ((one.busy_s or 0.0) + (one.idle_s or 0.0) + (one.back_pressured_s or 0.0))
-            / max(1, one.parallelism)
-            for one in self.operators
+            ((op.busy_s or 0.0) + (op.idle_s or 0.0) + (op.back_pressured_s or 0.0))
+            / max(1, op.parallelism)
+            for op in self.operators
         ]
         return max(spent, default=0.0)
 
     @property
     def instances(self) -> dict[str, int]:
         """Subtasks that run of every operator."""
-        return {one.operator: one.parallelism for one in self.operators}
+        return {op.operator: op.parallelism for op in self.operators}
 
     @property
     def slots(self) -> int:
         """Slots that the job takes: of each slot sharing group its largest parallelism."""
-        return _slots((one.slot_group, one.parallelism) for one in self.operators)
+        return _slots((op.slot_group, op.parallelism) for op in self.operators)
 
     @property
     def asked_slots(self) -> int:
         """Slots that it takes with as many subtasks as are asked for at most."""
-        return _slots((one.slot_group, one.asked_most) for one in self.operators)
+        return _slots((op.slot_group, op.asked_most) for op in self.operators)
 
     @property
     def sources(self) -> tuple[str, ...]:
         """Operators that nothing flows into."""
         targets = {target for _, target in self.edges}
-        return tuple(one.operator for one in self.operators if one.operator not in targets)
+        return tuple(op.operator for op in self.operators if op.operator not in targets)
 
     @property
     def scaled(self) -> tuple[str, ...]:
         """Operators whose parallelism may be chosen: all but sources that have one subtask for
         ever."""
         return tuple(
-            one.operator
-            for one in self.operators
-            if one.max_parallelism > 1 or one.operator not in self.sources
+            op.operator
+            for op in self.operators
+            if op.max_parallelism > 1 or op.operator not in self.sources
         )
 
 

@@ -95,10 +95,11 @@ class Recorder:
         self._operators.append(_operator_rows(at_s, now, rates))
         self._managers.append(
             (
-                at_s, one.id, one.slots, one.free_slots, _rounded(one.cpu_load), one.cpu_s,
-                one.cores, one.reserved_cores, one.memory_bytes, one.memory_limit_bytes,
+                at_s, manager.id, manager.slots, manager.free_slots, _rounded(manager.cpu_load),
+                manager.cpu_s, manager.cores, manager.reserved_cores, manager.memory_bytes,
+                manager.memory_limit_bytes,
             )
-            for one in now.task_managers
+            for manager in now.task_managers
         )  # fmt: skip
         self._jobs.append([_job_row(at_s, now, rates, self._latency_s(now, rates), was)])
         self._say(*self._news(before, now))
@@ -122,21 +123,21 @@ class Recorder:
         """Write an event."""
         self._say(JobEvent(now_s, kind, detail))
 
-    def end(self, now_s: float, kept: int) -> None:
+    def end(self, now_s: float, polls: int) -> None:
         """Say that recording ends, and let the files go."""
-        self._say(JobEvent(now_s, "ended", f"{kept} polls were kept"))
+        self._say(JobEvent(now_s, "ended", f"{polls} polls were kept"))
         for rows in (self._jobs, self._operators, self._managers, self._events):
             rows.close()
 
     def _say(self, *events: JobEvent) -> None:
-        self._events.append((round(one.at_s, 3), one.kind, one.detail) for one in events)
+        self._events.append((round(event.at_s, 3), event.kind, event.detail) for event in events)
 
     def _news(self, before: JobReading | None, now: JobReading) -> Iterator[JobEvent]:
         if before is not None:
             yield from events_between(before, now)
         elif self._job_before not in ("", now.job):
-            told = f"the job of this name is {now.job} now, and was {self._job_before}"
-            yield JobEvent(now.at_s, "redeployed", told)
+            detail = f"the job of this name is {now.job} now, and was {self._job_before}"
+            yield JobEvent(now.at_s, "redeployed", detail)
         if self._silent:
             yield JobEvent(now.at_s, "answers", "Flink answers again")
 
@@ -154,50 +155,48 @@ class Recorder:
     def _keep_graph(self, now: JobReading) -> None:
         edges = {"edges": [{"from": origin, "to": target} for origin, target in now.edges]}
         write_bytes(self.folder / EDGES, yaml.safe_dump(edges, sort_keys=False).encode())
-        slots = [one.slots for one in now.task_managers]
-        about = read_json(self.folder / ABOUT)
+        slots = [manager.slots for manager in now.task_managers]
         if slots:
-            write_json(
-                self.folder / ABOUT, {**about, "slots_each": max(set(slots), key=slots.count)}
-            )
+            each = max(set(slots), key=slots.count)
+            write_json(self.folder / ABOUT, read_json(self.folder / ABOUT) | {"slots_each": each})
 
     def _require_same(self, url: str, every_s: float) -> None:
         path = self.folder / ABOUT
         about = {"version": 1, "job": self._job, "url": url, "every_s": every_s}
         if not path.is_file():
-            if self.folder.is_dir() and any(one.name != LOCK for one in self.folder.iterdir()):
-                told = f"{self.folder} has something else in it; name an empty or a new folder"
-                raise SpecError("--out", [told])
+            if self.folder.is_dir() and any(file.name != LOCK for file in self.folder.iterdir()):
+                problem = f"{self.folder} has something else in it; name an empty or a new folder"
+                raise SpecError("--out", [problem])
             write_json(path, about)
             return
         there = read_json(path)
         if there["job"] != self._job:
-            told = f"{self.folder} has a recording of {there['job']!r}; name another folder"
-            raise SpecError("--out", [told])
+            problem = f"{self.folder} has a recording of {there['job']!r}; name another folder"
+            raise SpecError("--out", [problem])
         write_json(path, {**there, **about})
 
 
 def _operator_rows(
     at_s: float, now: JobReading, rates: JobRates | None
 ) -> Iterator[tuple[Any, ...]]:
-    for one in now.operators:
-        of = rates.operators[one.operator] if rates else None
+    for op in now.operators:
+        of = rates.operators[op.operator] if rates else None
         yield (
             at_s,
-            one.operator,
-            one.parallelism if now.running else None,
-            one.asked_least,
-            one.asked_most,
-            one.max_parallelism,
+            op.operator,
+            op.parallelism if now.running else None,
+            op.asked_least,
+            op.asked_most,
+            op.max_parallelism,
             *(_part(of, name) for name in ("in_per_s", "out_per_s", "busy_share")),
-            _rounded(one.busiest_share if of else None),
+            _rounded(op.busiest_share if of else None),
             *(_part(of, name) for name in ("idle_share", "back_pressured_share")),
-            one.pending_records,
-            _rounded(one.buffered_s),
-            one.watermark_ms,
-            one.records_in,
-            one.records_out,
-            _rounded(one.busy_s),
+            op.pending_records,
+            _rounded(op.buffered_s),
+            op.watermark_ms,
+            op.records_in,
+            op.records_out,
+            _rounded(op.busy_s),
         )
 
 
@@ -216,7 +215,7 @@ def _job_row(
         now.slots if now.running else None,
         now.asked_slots if now.elastic else None,
         len(now.task_managers) or None,
-        sum(one.free_slots for one in now.task_managers) if now.task_managers else None,
+        sum(manager.free_slots for manager in now.task_managers) if now.task_managers else None,
         *(_part(rates, name) for name in ("rate_per_s", "arrivals_per_s", "lag_records")),
         _rounded(latency_s),
         _part(rates, "busy_share"),
@@ -233,18 +232,18 @@ def _used(
     now: JobReading, before: JobReading | None, passed_s: float
 ) -> tuple[float | None, float | None]:
     """CPU of what TaskManagers reserve since then, and memory of what they may use: means."""
-    was = {one.id: one for one in before.task_managers} if before else {}
+    was = {manager.id: manager for manager in before.task_managers} if before else {}
     cpu = [
-        _cpu_share(was[one.id], one, passed_s)
-        for one in now.task_managers
-        if one.id in was and passed_s > 0
+        _cpu_share(was[manager.id], manager, passed_s)
+        for manager in now.task_managers
+        if manager.id in was and passed_s > 0
     ]
     memory = [
-        one.memory_bytes / one.memory_limit_bytes
-        for one in now.task_managers
-        if one.memory_bytes is not None and one.memory_limit_bytes
+        manager.memory_bytes / manager.memory_limit_bytes
+        for manager in now.task_managers
+        if manager.memory_bytes is not None and manager.memory_limit_bytes
     ]
-    return _mean([one for one in cpu if one is not None]), _mean(memory)
+    return _mean([share for share in cpu if share is not None]), _mean(memory)
 
 
 def _cpu_share(
@@ -284,8 +283,8 @@ def alone_in(folder: Path, what: str) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            told = f"another process {what} in {folder}; end it, or name another folder"
-            raise SetupError(told) from None
+            problem = f"another process {what} in {folder}; end it, or name another folder"
+            raise SetupError(problem) from None
         yield
 
 
@@ -338,7 +337,7 @@ def record(  # noqa: PLR0913  what a user may say
         recorder = Recorder(folder, job, flink.url, every_s)
         clock.not_before(recorder.last_s + every_s / 2)
         recorder.begin(clock.now_s())
-        kept, silent = 0, False
+        polls, silent = 0, False
         for at_s in turns(clock, every_s, lasts_s, stop):
             turned()
             try:
@@ -348,7 +347,7 @@ def record(  # noqa: PLR0913  what a user may say
                 reading = _asked(flink, job)
                 if isinstance(reading, JobReading):
                     seen(reading, recorder.keep(reading))
-                    kept, silent = kept + 1, False
+                    polls, silent = polls + 1, False
                     continue
                 missed(reading)
                 if not silent:
@@ -358,8 +357,8 @@ def record(  # noqa: PLR0913  what a user may say
             except SetupError as error:  # a full disk may have room again
                 told(f"this poll is lost: {error}")
         with suppress(SetupError):
-            recorder.end(clock.now_s(), kept)
-        return kept
+            recorder.end(clock.now_s(), polls)
+        return polls
 
 
 def _asked(flink: Polled, job: str) -> JobReading | str:

@@ -121,7 +121,7 @@ class FlinkRest:
         """The least and most subtasks of each vertex; only an adaptive scheduler has them."""
         with self._of_flink():
             asked = self._get(f"/jobs/{job}/resource-requirements")
-            return {vertex: _bounds(one["parallelism"]) for vertex, one in asked.items()}
+            return {vertex: _bounds(needs["parallelism"]) for vertex, needs in asked.items()}
 
     def look(self, job: str) -> JobLook:
         """What may have changed since a reading; the bounds last, for they are compared."""
@@ -162,8 +162,8 @@ class FlinkRest:
         try:
             yield
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-            told = f"{self.url} answers otherwise than Flink ({type(error).__name__}: {error})"
-            raise NoAnswerError(told) from error
+            why = f"{self.url} answers otherwise than Flink ({type(error).__name__}: {error})"
+            raise NoAnswerError(why) from error
 
     def _reading(self, name: str) -> JobReading:
         at_s, job = self._now_s(), self.job_named(name)
@@ -230,13 +230,13 @@ class FlinkRest:
         runs = int(vertex["parallelism"])
         least, most = asked.get(vertex["id"], (runs, runs))
         of_task = _whole(vertex.get("metrics") or {})
-        wanted = self._part(missing, f"metrics of {name}", self._wanted, job, vertex["id"]) or ()
-        found = self._part(missing, f"metrics of {name}", self._metrics, job, vertex["id"], wanted)
-        found = found or {}
+        what, about = f"metrics of {name}", (job, vertex["id"])
+        wanted = self._part(missing, what, self._wanted, *about) or ()
+        metrics = self._part(missing, what, self._metrics, *about, wanted) or {}
         counted_in = of_task.get("read-records")
         if vertex["id"] not in fed:  # of a source its reader counts, and some count nothing
-            counted_in = _total(found, wanted, "numRecordsIn") or None
-        watermark = found.get(_WATERMARK, {}).get("min")
+            counted_in = _total(metrics, wanted, "numRecordsIn") or None
+        watermark = metrics.get(_WATERMARK, {}).get("min")
         return OperatorReading(
             operator=name,
             vertex=str(vertex["id"]),
@@ -250,19 +250,19 @@ class FlinkRest:
             busy_s=_seconds(of_task.get("accumulated-busy-time")),
             idle_s=_seconds(of_task.get("accumulated-idle-time")),
             back_pressured_s=_seconds(of_task.get("accumulated-backpressured-time")),
-            busiest_share=share(found.get(SHARES["busy_share"], {}).get("max")),
-            pending_records=_total(found, wanted, "pendingRecords"),
-            buffered_s=_seconds(known(found.get(_BUFFERED, {}).get("avg"))),
+            busiest_share=share(metrics.get(SHARES["busy_share"], {}).get("max")),
+            pending_records=_total(metrics, wanted, "pendingRecords"),
+            buffered_s=_seconds(known(metrics.get(_BUFFERED, {}).get("avg"))),
             watermark_ms=None if watermark in (None, NO_WATERMARK) else watermark,
-            **{kind: share(found.get(of, {}).get("avg")) for kind, of in SHARES.items()},
+            **{kind: share(metrics.get(of, {}).get("avg")) for kind, of in SHARES.items()},
         )
 
     def _wanted(self, job: str, vertex: str) -> tuple[str, ...]:
         """Names of the metrics to ask for: one that does not exist would empty the answer."""
-        kept = self._names.get((job, vertex))
-        if kept is not None and time.monotonic() - kept[0] < NAMES_FOR_S:
-            return kept[1]
-        there = [str(one["id"]) for one in self._metrics(job, vertex, ()).values()]
+        cached = self._names.get((job, vertex))
+        if cached is not None and time.monotonic() - cached[0] < NAMES_FOR_S:
+            return cached[1]
+        there = [str(metric["id"]) for metric in self._metrics(job, vertex, ()).values()]
         wanted = [name for name in (*SHARES.values(), _WATERMARK, _BUFFERED) if name in there]
         wanted += [name for name in there if re.fullmatch(_OF_SOURCE, name)]
         if len(wanted) >= len(SHARES):
@@ -274,53 +274,53 @@ class FlinkRest:
         path = f"/jobs/{job}/vertices/{vertex}/subtasks/metrics"
         if names:
             path += f"?get={quote(','.join(names), safe=',')}&agg=min,max,avg,sum"
-        found = {str(one["id"]): one for one in self._get(path)}
-        if names and not found:
+        metrics = {str(metric["id"]): metric for metric in self._get(path)}
+        if names and not metrics:
             self._names.pop((job, vertex), None)
-        return found
+        return metrics
 
     def _restarts(self, job: str) -> int | None:
-        found = self._get(f"/jobs/{job}/metrics?get=numRestarts")
-        return int(float(found[0]["value"])) if found else None
+        metrics = self._get(f"/jobs/{job}/metrics?get=numRestarts")
+        return int(float(metrics[0]["value"])) if metrics else None
 
     def _task_managers(
         self, listed: Iterable[Mapping[str, Any]], missing: list[str]
     ) -> tuple[TaskManagerReading, ...]:
-        listed = sorted(listed, key=lambda one: str(one["id"]))
+        listed = sorted(listed, key=lambda row: str(row["id"]))
         mean: dict[str, float] | None = None
         if len(listed) > MOST_TASK_MANAGERS:
             what = "CPU and memory of TaskManagers"
             mean = self._part(missing, what, self._of_jvms) or {}
-        found = []
-        for one in listed:
+        readings = []
+        for row in listed:
             values = mean
             if values is None:
-                what = f"CPU and memory of TaskManager {one['id']}"
-                values = self._part(missing, what, self._of_jvm, str(one["id"])) or {}
+                what = f"CPU and memory of TaskManager {row['id']}"
+                values = self._part(missing, what, self._of_jvm, str(row["id"])) or {}
             memory = [values[name] for name in OF_JVM[2:] if name in values]
-            found.append(
+            readings.append(
                 TaskManagerReading(
-                    id=str(one["id"]),
-                    slots=int(one["slotsNumber"]),
-                    free_slots=int(one["freeSlots"]),
+                    id=str(row["id"]),
+                    slots=int(row["slotsNumber"]),
+                    free_slots=int(row["freeSlots"]),
                     cpu_load=known(values.get("Status.JVM.CPU.Load")),
                     cpu_s=scaled(values.get("Status.JVM.CPU.Time"), 1e-9),
-                    cores=one.get("hardware", {}).get("cpuCores"),
-                    reserved_cores=one.get("totalResource", {}).get("cpuCores"),
+                    cores=row.get("hardware", {}).get("cpuCores"),
+                    reserved_cores=row.get("totalResource", {}).get("cpuCores"),
                     memory_bytes=sum(memory) if memory else None,
-                    memory_limit_bytes=one.get("memoryConfiguration", {}).get("totalProcessMemory"),
+                    memory_limit_bytes=row.get("memoryConfiguration", {}).get("totalProcessMemory"),
                 )
             )
-        return tuple(found)
+        return tuple(readings)
 
     def _of_jvm(self, manager: str) -> dict[str, float]:
         path = f"/taskmanagers/{quote(manager, safe='')}/metrics?get={','.join(OF_JVM)}"
-        return {str(one["id"]): float(one["value"]) for one in self._get(path)}
+        return {str(metric["id"]): float(metric["value"]) for metric in self._get(path)}
 
     def _of_jvms(self) -> dict[str, float]:
         """Means over all TaskManagers."""
         path = f"/taskmanagers/metrics?get={','.join(OF_JVM)}&agg=avg"
-        return {str(one["id"]): float(one["avg"]) for one in self._get(path)}
+        return {str(metric["id"]): float(metric["avg"]) for metric in self._get(path)}
 
     # ------------------------------------------------------------------------------ requests
 
@@ -469,7 +469,7 @@ def _state(details: Mapping[str, Any]) -> str:
     if (state := str(details["state"])) != "RUNNING":
         return state
     states = [str(each["status"]) for each in details["vertices"]]
-    return next((one for one in states if one not in ("RUNNING", "FINISHED")), state)
+    return next((status for status in states if status not in ("RUNNING", "FINISHED")), state)
 
 
 def _started_s(details: Mapping[str, Any]) -> float:
@@ -516,8 +516,8 @@ def _whole(metrics: Mapping[str, Any]) -> dict[str, float]:
     }
 
 
-def _total(found: Mapping[str, Any], wanted: Sequence[str], kind: str) -> float | None:
-    sums = [found[name]["sum"] for name in wanted if name.endswith(f".{kind}") and name in found]
+def _total(values: Mapping[str, Any], wanted: Sequence[str], kind: str) -> float | None:
+    sums = [values[name]["sum"] for name in wanted if name.endswith(f".{kind}") and name in values]
     return float(sum(sums)) if sums else None
 
 

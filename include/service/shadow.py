@@ -135,16 +135,16 @@ def opened(
         try:
             state = _STATE.validate_python(read_json(path))
         except ValidationError as error:
-            told = f"{path} is of another version or damaged; name another folder"
-            raise StoreError(told) from error
+            problem = f"{path} is of another version or damaged; name another folder"
+            raise StoreError(problem) from error
         if state.job != job:
             raise SpecError("--state", [f"{folder} is of {state.job!r}; name another folder"])
-    kept = state.controllers
-    if dropped := sorted(kept.keys() - controllers.keys()):
+    before = state.controllers
+    if dropped := sorted(before.keys() - controllers.keys()):
         say(f"{folder} asked {', '.join(dropped)} before, and forgets what they remembered")
     state.controllers = {
-        name: kept[name]
-        if name in kept and kept[name].options == dict(options)
+        name: before[name]
+        if name in before and before[name].options == dict(options)
         else Shadowed(options=dict(options))
         for name, options in controllers.items()
     }
@@ -168,20 +168,20 @@ def asked_controllers(
         if name in CONTROLLERS and CONTROLLERS[name].needs_peak
     ]
     problems += [] if names else ["name at least one, for example tide,ds2,hpa"]
-    given: dict[str, dict[str, Any]] = {name: {} for name in names}
+    options_of: dict[str, dict[str, Any]] = {name: {} for name in names}
     for key, value in options.items():
         name, dot, option = key.rpartition(".")
-        if not dot or name not in given:
+        if not dot or name not in options_of:
             problems.append(f"--set {key}: write CONTROLLER.OPTION=VALUE, of one that is named")
             continue
-        given[name][option] = value
-    for name in given.keys() & set(CONTROLLERS):
+        options_of[name][option] = value
+    for name in options_of.keys() & set(CONTROLLERS):
         types = option_types(CONTROLLERS[name].build, ("setting",))
-        given[name], wrong = checked_options(name, types, given[name])
+        options_of[name], wrong = checked_options(name, types, options_of[name])
         problems += wrong
     if problems:
         raise SpecError("--controllers", problems)
-    return given
+    return options_of
 
 
 class Shadow:
@@ -209,7 +209,7 @@ class Shadow:
         advised: list[Advised] = []
         for name, controller in controllers.items():
             advised += self._ask(name, controller, setting, now, rates)
-        self._rows.append(one.row for one in advised)
+        self._rows.append(decision.row for decision in advised)
         state.save(self.folder)
         return advised
 
@@ -225,13 +225,13 @@ class Shadow:
             if graph is not None:  # another job by the same name: what was learned is of no use
                 state.totals = Totals()
                 state.controllers = {
-                    name: Shadowed(options=one.options) for name, one in state.controllers.items()
+                    name: Shadowed(options=old.options) for name, old in state.controllers.items()
                 }
             state.graph = None
         if state.graph is None or now.at_s - state.measured_s > MEASURES_EVERY_S:
             state.graph, state.measured_s, self._built = graph_of(now), now.at_s, None
         if self._built is None or self._built[0] != now.scaled:
-            each = max((one.slots for one in now.task_managers), default=1)
+            each = max((manager.slots for manager in now.task_managers), default=1)
             most_hosts = max(len(now.task_managers), -(-self._most_slots // each))
             setting = setting_of(
                 now, state.graph, self._terms, every_s=self._every_s, max_hosts=most_hosts
@@ -240,8 +240,8 @@ class Shadow:
                 now.scaled,
                 setting,
                 {
-                    name: built(name, one.options, setting, self._most_slots)
-                    for name, one in state.controllers.items()
+                    name: built(name, shadowed.options, setting, self._most_slots)
+                    for name, shadowed in state.controllers.items()
                 },
             )
         return self._built[1:]
@@ -254,27 +254,28 @@ class Shadow:
         now: JobReading,
         rates: JobRates,
     ) -> list[Advised]:
-        state, one = self.state, self.state.controllers[name]
+        state, shadowed = self.state, self.state.controllers[name]
         time_s = now_s(now, state.began_s, self._every_s)
-        if one.looked_s >= 0 and time_s - one.looked_s < controller.interval_s - self._every_s / 2:
+        looked_s = shadowed.looked_s
+        if looked_s >= 0 and time_s - looked_s < controller.interval_s - self._every_s / 2:
             return []
         counts = {operator: now.instances[operator] for operator in now.scaled}
-        one.fleet.follow(counts, setting, time_s)
+        shadowed.fleet.follow(counts, setting, time_s)
         seen = observation_of(
-            now, rates, state.totals, one.mark, one.fleet, setting, began_s=state.began_s
+            now, rates, state.totals, shadowed.mark, shadowed.fleet, setting, began_s=state.began_s
         )
         before = controller.initial_memory()
         adapter = TypeAdapter(type(before))
-        memory = before if one.memory is None else adapter.validate_python(one.memory)
+        memory = before if shadowed.memory is None else adapter.validate_python(shadowed.memory)
         advice = ask(name, controller, memory, seen, setting)
-        one.memory = adapter.dump_python(advice.memory, mode="json")
-        one.mark, one.looked_s = state.totals, time_s
-        one.advised = _advised(advice, seen, now, rates, controller.interval_s)
-        one.valid_until_s = time.time() + controller.interval_s
+        shadowed.memory = adapter.dump_python(advice.memory, mode="json")
+        shadowed.mark, shadowed.looked_s = state.totals, time_s
+        shadowed.advised = _advised(advice, seen, now, rates, controller.interval_s)
+        shadowed.valid_until_s = time.time() + controller.interval_s
         if advice.decided is not None:
             allowed = [c.step.action for c in check(advice.decided, seen, setting) if not c.refusal]
-            one.fleet.carry_out(allowed, setting, time_s)
-        return one.advised
+            shadowed.fleet.carry_out(allowed, setting, time_s)
+        return shadowed.advised
 
 
 def built(name: str, options: Mapping[str, Any], setting: Setting, most_slots: int) -> Controller:
@@ -293,7 +294,7 @@ def _advised(
     advice: Advice, seen: Observation, now: JobReading, rates: JobRates, interval_s: float
 ) -> list[Advised]:
     """A row per operator that may be scaled."""
-    most = {one.operator: one.max_parallelism for one in now.operators}
+    most = {op.operator: op.max_parallelism for op in now.operators}
     why = reasons_of(advice)
     rows = []
     for operator in now.scaled:

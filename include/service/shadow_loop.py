@@ -72,7 +72,7 @@ def run_shadow(  # noqa: PLR0913  what a user may say
             flink.job_named(job)  # else each start without Flink writes two entries of the journal
         state.objective, state.prices = objective, prices
         shadow: Shadow | None = None
-        said: dict[str, dict[str, int]] = {}
+        last_wanted: dict[str, dict[str, int]] = {}
         clock = SteadyClock()
         status = ShadowStatus(job, flink.url, every_s)
         status.turned()
@@ -82,18 +82,18 @@ def run_shadow(  # noqa: PLR0913  what a user may say
         def seen(now: JobReading, rates: JobRates | None) -> None:
             nonlocal shadow
             if shadow is None:
-                there = sum(one.slots for one in now.task_managers)
+                there = sum(manager.slots for manager in now.task_managers)
                 most = most_slots or 2 * max(there, now.slots)
                 shadow = Shadow(folder, state, terms, every_s=every_s, most_slots=most)
             rows_of = shadow.turn(now, rates)
             status.polled(now, rates, rows_of)
             for name, rows in by_controller(rows_of).items():
                 wanted = {row.operator: row.wanted for row in rows}
-                if said.get(name) != wanted:
-                    said[name] = wanted
+                if last_wanted.get(name) != wanted:
+                    last_wanted[name] = wanted
                     advised(line_of(name, rows))
             if follower is not None:
-                last = [row for one in state.controllers.values() for row in one.advised]
+                last = [row for shadowed in state.controllers.values() for row in shadowed.advised]
                 follower.follow(now, clock.now_s() - now.at_s, last)
 
         with served(status, page) as where, follower or nullcontext():

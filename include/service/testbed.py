@@ -20,7 +20,7 @@ LOOKS_EVERY_S = 1.0
 
 def running_jobs() -> list[tuple[str, str]]:
     """Address and name of every job that runs there."""
-    found = []
+    jobs = []
     for config in sorted((flink_state() / "runs").glob("*/conf/config.yaml")):
         port = re.search(r"^rest\.port: (\d+)$", config.read_text(), re.MULTILINE)
         if port is None:
@@ -28,11 +28,11 @@ def running_jobs() -> list[tuple[str, str]]:
         url = f"http://127.0.0.1:{port[1]}"
         try:
             with closing(FlinkRest(url, timeout_s=2.0)) as flink:
-                found += [(url, str(job["name"])) for job in flink.jobs()
-                          if job["state"] == "RUNNING"]  # fmt: skip
+                jobs += [(url, str(job["name"])) for job in flink.jobs()
+                         if job["state"] == "RUNNING"]  # fmt: skip
         except NoAnswerError:
             continue  # of a run that is over
-    return found
+    return jobs
 
 
 def job_of_testbed(name: str, stop: threading.Event) -> tuple[str, str]:
@@ -51,9 +51,9 @@ def job_of_testbed(name: str, stop: threading.Event) -> tuple[str, str]:
             raise SpecError(TESTBED, [f"{what}; name one with --job: {listed}"])
         if stop.wait(LOOKS_EVERY_S):
             break
-    told = "no job runs on the testbed flink of this machine"
+    problem = "no job runs on the testbed flink of this machine"
     how = "tidebench run include/experiment/specs/flink_shadow.yaml begins one"
-    raise SpecError(TESTBED, [f"{told}; {how}"])
+    raise SpecError(TESTBED, [f"{problem}; {how}"])
 
 
 class TestbedRest(FlinkRest):

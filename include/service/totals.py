@@ -37,7 +37,7 @@ class Totals:
 def waiting_for(now: JobReading) -> dict[str, float]:
     """Records that wait for each operator: on their way to it, and outside Flink for it if it is a
     source, or for sources before it that cannot be scaled."""
-    pending = {one.operator: one.pending_records or 0.0 for one in now.operators}
+    pending = {op.operator: op.pending_records or 0.0 for op in now.operators}
     waiting = {name: count + pending[name] for name, count in waiting_in_flink(now).items()}
     for origin, target in now.edges:
         if origin not in now.scaled:
@@ -50,14 +50,14 @@ def added(before: Totals, now: JobReading, rates: JobRates) -> Totals:
     waiting = waiting_for(now)
     operators = dict(before.operators)
     published = dict(before.published)
-    for one in now.operators:
-        was = operators.get(one.operator, OperatorTotals())
-        of = rates.operators[one.operator]
-        operators[one.operator] = _grown(was, one, of, rates.since_s, waiting[one.operator])
-        if one.operator in now.sources:
-            done = operators[one.operator].completed
-            came = done + (one.pending_records or 0.0)
-            published[one.operator] = max(came, published.get(one.operator, 0.0))
+    for op in now.operators:
+        was = operators.get(op.operator, OperatorTotals())
+        of = rates.operators[op.operator]
+        operators[op.operator] = _grown(was, op, of, rates.since_s, waiting[op.operator])
+        if op.operator in now.sources:
+            done = operators[op.operator].completed
+            came = done + (op.pending_records or 0.0)
+            published[op.operator] = max(came, published.get(op.operator, 0.0))
     paused_s = _paused_s(before, now)
     return Totals(
         operators=operators,

@@ -27,7 +27,7 @@ RECORDING = "recording"
 
 def shadowed(folder: Path) -> dict[str, dict[str, Any]]:
     """The controllers of a shadow with their options. Raises StoreError without its state."""
-    return {name: one["options"] for name, one in _state(folder)["controllers"].items()}
+    return {name: state["options"] for name, state in _state(folder)["controllers"].items()}
 
 
 def is_shadow(folder: Path) -> bool:
@@ -39,8 +39,8 @@ def _state(folder: Path) -> Any:
     if (folder / STATE).is_file():
         return read_json(folder / STATE)
     if is_recorded(folder / RECORDING):
-        told = f"no controller has decided in {folder} yet: leave the shadow beside the job until "
-        raise StoreError(f"{told}it has run for {READS_IN_S:g} s and a decision is printed")
+        why = f"no controller has decided in {folder} yet: leave the shadow beside the job until "
+        raise StoreError(f"{why}it has run for {READS_IN_S:g} s and a decision is printed")
     raise StoreError(f"{folder} has no shadow; name the --state of a shadow")
 
 
@@ -121,8 +121,8 @@ def verdict_lines(answer: Answer, folder: Path, decisions: Path) -> list[str]:
         lines.append(f"  {name:<32} {replayed:>10.4g} {recorded:>10.4g}   error {error}")
     lines.append("Decided beside the running job:")
     for name, (decided, changes, failed) in decision_counts(decisions).items():
-        told = f"; it failed {failed} times" if failed else ""
-        lines.append(f"  {name}: {decided} times, {changes} of them to change something{told}")
+        failures = f"; it failed {failed} times" if failed else ""
+        lines.append(f"  {name}: {decided} times, {changes} of them to change something{failures}")
     if left_out:
         lines.append(f"Cannot be replayed for a whole job: {', '.join(left_out)}")
     return lines

@@ -151,8 +151,8 @@ class RunsCollector:
             shown = recent[: self.most]
             families = {name: _family(name) for name in METRICS}
             unreadable = sum(not self._add(run, families) for run in shown)
-            kept = {_key(run) for run in shown}
-            self._known = {key: progress for key, progress in self._known.items() if key in kept}
+            keys = {_key(run) for run in shown}
+            self._known = {key: progress for key, progress in self._known.items() if key in keys}
         counts = (len(recent), len(recent) - len(shown), unreadable)
         for (name, text), count in zip(OF_ALL.items(), counts, strict=True):
             yield GaugeMetricFamily(f"tidebench_{name}", text, value=count)

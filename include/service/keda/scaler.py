@@ -58,23 +58,23 @@ def metric_in(state: Path, asked: messages.ScaledObjectRef, now_s: float) -> Met
         [controller] = controllers
     if controller not in controllers:
         known = ", ".join(sorted(controllers))
-        told = (
+        problem = (
             f"metadata.controller has to name one that advises here ({known}), not {controller!r}"
         )
-        raise NoAdvice(grpc.StatusCode.INVALID_ARGUMENT, told)
+        raise NoAdvice(grpc.StatusCode.INVALID_ARGUMENT, problem)
     rows = {row["operator"]: row for row in controllers[controller]["advised"]}
     if not rows:
         raise NoAdvice(grpc.StatusCode.UNAVAILABLE, f"{controller} has not advised yet")
     if operator and operator not in rows:
-        told = f"the job has no operator {operator!r}; it has {', '.join(sorted(rows))}"
-        raise NoAdvice(grpc.StatusCode.INVALID_ARGUMENT, f"metadata.operator: {told}")
+        problem = f"the job has no operator {operator!r}; it has {', '.join(sorted(rows))}"
+        raise NoAdvice(grpc.StatusCode.INVALID_ARGUMENT, f"metadata.operator: {problem}")
     row = rows[operator] if operator else next(iter(rows.values()))
     if row["failed"]:
-        told = f"{controller} could not decide: {row['because']}"
-        raise NoAdvice(grpc.StatusCode.UNAVAILABLE, told)
+        problem = f"{controller} could not decide: {row['because']}"
+        raise NoAdvice(grpc.StatusCode.UNAVAILABLE, problem)
     if (over_s := now_s - controllers[controller]["valid_until_s"]) > LATE_S:
-        told = f"the last advice held until {over_s:.0f} s ago; does the service run?"
-        raise NoAdvice(grpc.StatusCode.UNAVAILABLE, told)
+        problem = f"the last advice held until {over_s:.0f} s ago; does the service run?"
+        raise NoAdvice(grpc.StatusCode.UNAVAILABLE, problem)
     wanted = row["wanted"] if operator else row["hosts_wanted"]
     return Metric(f"{controller}-{operator or 'task-managers'}", int(wanted))
 
@@ -95,12 +95,12 @@ class ExternalScaler:
         self, asked: messages.ScaledObjectRef, context: grpc.ServicerContext
     ) -> Iterator[messages.IsActiveResponse]:
         """The same for ``external-push``: at first, and whenever it changes."""
-        told: bool | None = None
+        last: bool | None = None
         while context.is_active():
             active = self._metric(asked, context).wanted > 0
-            if active != told:
+            if active != last:
                 yield messages.IsActiveResponse(result=active)
-                told = active
+                last = active
             time.sleep(WATCH_S)
 
     def get_metric_spec(
