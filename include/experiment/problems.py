@@ -44,26 +44,15 @@ def problems_by_field(spec: RunSpec) -> Iterator[Problem]:
 
 
 def keyed_notes(spec: RunSpec) -> tuple[str, ...]:
-    """The keyed operators of the topology whose keys the testbed ignores, as one sentence."""
-    topology = _read_topology(spec)
-    registration = TESTBEDS.get(spec.testbed)
-    if topology is None or registration is None or registration.serves_by_key:
-        return ()
+    """The keyed operators whose keys the testbed of a run ignores, as one sentence."""
+    topology = load_topology(spec.topology)
     operators = ", ".join(op.name for op in topology.operators if op.keyed)
-    if operators and _bounds_buffers(spec):
+    if not operators or TESTBEDS[spec.testbed].serves_by_key:
         return ()
-    return (f"{spec.testbed} ignores keys, their skew and state: {operators}",) * bool(operators)
-
-
-def _bounds_buffers(spec: RunSpec) -> bool:
-    """Whether items are bound to instances by their keys: on ``simulated``, with such buffers."""
-    parameters = TESTBEDS[spec.testbed].parameters()
-    name = spec.calibration or parameters.calibration_for(spec.topology)
-    try:
-        calibration = parameters.load_calibration(name)
-    except SpecError:
-        return False  # said elsewhere
-    return spec.testbed == "simulated" and bool(getattr(calibration, "buffer_items", None))
+    calibration = read_calibration(spec, topology)
+    if spec.testbed == "simulated" and getattr(calibration, "buffer_items", None):
+        return ()  # such buffers bind items to instances by their keys
+    return (f"{spec.testbed} ignores keys, their skew and state: {operators}",)
 
 
 def least_duration_min(monitor_every_s: float) -> float:
@@ -91,14 +80,15 @@ def _calibration(spec: RunSpec) -> Iterator[str]:
     topology = _read_topology(spec)
     try:
         if topology is not None:
-            _read_calibration(spec, topology)
+            read_calibration(spec, topology)
         elif spec.calibration:  # whether there is such a one needs no topology
             _parameters(spec).load_calibration(spec.calibration)
     except SpecError as error:
         yield from error.problems
 
 
-def _read_calibration(spec: RunSpec, topology: Topology) -> Calibrated:
+def read_calibration(spec: RunSpec, topology: Topology) -> Calibrated:
+    """The calibration of a run, complete for its topology. Raises SpecError."""
     parameters = _parameters(spec)
     name = spec.calibration or parameters.calibration_for(spec.topology)
     return parameters.load_calibration(name).complete(topology)
@@ -110,7 +100,7 @@ def _weighed_topology(spec: RunSpec) -> Topology | None:
     if topology is None or spec.flavor not in FLAVORS:
         return None
     try:
-        return topology.with_memory_factor(_read_calibration(spec, topology).memory_factor)
+        return topology.with_memory_factor(read_calibration(spec, topology).memory_factor)
     except SpecError:
         return topology
 

@@ -17,7 +17,7 @@ from include.experiment.controller_setting import setting_of
 from include.experiment.levels import levels_of_sources
 from include.experiment.options import checked_options, option_types
 from include.experiment.prices import price_book
-from include.experiment.problems import problems_of
+from include.experiment.problems import problems_of, read_calibration
 from include.experiment.spec import Choice, RunSpec, without_empty
 from include.model.billing import CloudPriceBook
 from include.model.errors import SpecError
@@ -128,14 +128,13 @@ def resolve(spec: RunSpec) -> Run:
     if problems := problems_of(spec):
         raise SpecError(f"experiment {spec.experiment}", problems)
     topology = load_topology(spec.topology)
-    parameters = TESTBEDS[spec.testbed].parameters()
-    name = spec.calibration or parameters.calibration_for(spec.topology)
-    calibration = parameters.load_calibration(name).complete(topology)
+    calibration = read_calibration(spec, topology)
     levels_of = levels_of_sources(spec, topology)
     unique: dict[Levels, int] = {}
     for levels in levels_of.values():
         unique.setdefault(levels, len(unique))
     peaks = {name: levels.peak() for name, levels in levels_of.items()}
+    faults = TESTBEDS[spec.testbed].parameters().Faults.model_validate(spec.faults)
     busy_ms = topology.emission_period_s * 1000 * PEAK_UTILISATION
     return Run(
         spec=spec,
@@ -145,7 +144,7 @@ def resolve(spec: RunSpec) -> Run:
         flavor=FLAVORS[spec.flavor],
         price_books=tuple(price_book(name) for name in spec.price_books),
         calibration=calibration.model_dump(mode="json"),
-        faults=parameters.Faults.model_validate(spec.faults).model_dump(mode="json"),
+        faults=faults.model_dump(mode="json"),
         instances_at_peak={
             name: max(1, math.ceil(items * calibration.service_ms[name] / busy_ms - 1e-9))
             for name, items in topology.items_per_period(peaks).items()
