@@ -57,7 +57,7 @@ def run(
     from include.experiment.params import spec_path
     from include.experiment.size import size_of
     from include.runs.batch import require_complete, run_batch
-    from include.runs.stages import forget, run_alone
+    from include.runs.stages import forget
     from include.runs.stored import mark_asked
     from include.testbeds import TESTBEDS
 
@@ -71,8 +71,7 @@ def run(
         again = command("run", spec, *(() if root == DEFAULT_ROOT else ("--root", root)))
         ends_at_once(f"Interrupted. What is complete is kept; {again} goes on.")
     for point in points if fresh else ():
-        with run_alone(point, root):
-            forget(point, root)
+        forget(point, root)
     folder = root / points[0].experiment
     mark_asked(folder, (point.run_id for point in points))
     if on:

@@ -201,7 +201,8 @@ def release(spec: RunSpec, root: Path) -> None:
 
 def forget(spec: RunSpec, root: Path) -> None:
     """Remove everything stored of a run, to measure it anew."""
-    store_of(spec, root).remove()
+    with run_alone(spec, root):
+        store_of(spec, root).remove()
 
 
 def _run_of_this_code(spec: RunSpec, root: Path) -> Run:
