@@ -62,10 +62,10 @@ def act(  # noqa: PLR0913  options of a command
 
     def asked_controller() -> dict[str, dict[str, Any]]:
         own = {
-            name if name.startswith(f"{controller}.") else f"{controller}.{name}": value
+            name if "." in name else f"{controller}.{name}": value
             for name, value in parsed_options(options or []).items()
         }
-        return asked_controllers([controller], own)
+        return asked_controllers([controller], own, "--controller")
 
     allowed, asked, lasts_s = all_checked(
         "act",

@@ -152,11 +152,11 @@ def opened(
 
 
 def asked_controllers(
-    names: Iterable[str], options: Mapping[str, Any]
+    names: Iterable[str], options: Mapping[str, Any], asked_by: str = "--controllers"
 ) -> dict[str, dict[str, Any]]:
     """Controllers with their options; ``options`` are by ``NAME.OPTION``.
 
-    Raises SpecError with everything that is wrong with them.
+    Raises SpecError with everything that is wrong with them, about the option ``asked_by``.
     """
     names = list(dict.fromkeys(names))
     problems = [
@@ -180,7 +180,7 @@ def asked_controllers(
         options_of[name], wrong = checked_options(name, types, options_of[name])
         problems += wrong
     if problems:
-        raise SpecError("--controllers", problems)
+        raise SpecError(asked_by, problems)
     return options_of
 
 

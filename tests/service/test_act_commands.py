@@ -113,3 +113,19 @@ def test_everything_is_checked_before_flink_is_asked(tmp_path):
     assert isinstance(error, SpecError)
     assert len(error.problems) == 3 + 4
     assert not (tmp_path / "s").exists()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        (("--controller", "tied"), "--controller: unknown controller 'tied'"),
+        (("--controller", "fixed"), "--controller: fixed has to know the peak"),
+        (("--controller", "hpa", "--set", "tide.care=2"), "--controller: --set tide.care: write"),
+    ],
+)
+def test_an_error_names_the_options_as_they_were_typed(tmp_path, wrong, told):
+    given = ("--state", tmp_path / "s", "--limits", tmp_path / "none.yaml", "--job", "orders")
+    error = called("act", "http://127.0.0.1:1", *wrong, *given).exception
+    assert isinstance(error, SpecError)
+    assert any(problem.startswith(told) for problem in error.problems), error.problems
+    assert "--controllers" not in str(error)
