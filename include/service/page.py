@@ -214,9 +214,12 @@ def health_of(status: ShadowStatus, up_s: float) -> tuple[int, bytes]:
     well = status.is_well(up_s)
     about = {
         "status": "ok" if well else "the loop does not turn",
+        "flink": status.url,
         "flink_answers": status.answered,
         "seconds_since_last_turn": round(up_s - status.turned_up_s, 1),
     }
+    if status.moved_s:
+        about["flink_moved"] = f"{_clock(status.moved_s)} UTC"
     return (200 if well else 503), json.dumps(about).encode() + b"\n"
 
 

@@ -104,6 +104,7 @@ class FlinkPrometheus:
             checkpoint_running=of_job.get(_JOB + _CHECKPOINTS, 0.0) > 0,
             last_checkpoint_s=None,
             restarts=int(of_job[_JOB + _RESTARTS]) if _JOB + _RESTARTS in of_job else None,
+            url=self.url,
         )
 
     def close(self) -> None:

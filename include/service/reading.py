@@ -96,6 +96,8 @@ class JobReading:
     """When it went down before it last began to run, by Flink's clock; 0 where nobody says it."""
     missing: tuple[str, ...] = ()
     """What this poll could not get, in words."""
+    url: str = ""
+    """The address that it was read at."""
 
     @property
     def running(self) -> bool:

@@ -54,7 +54,7 @@ class Recorder:
     """
 
     def __init__(self, folder: Path, job: str, url: str, every_s: float) -> None:
-        self.folder, self._job = folder, job
+        self.folder, self._job, self._url = folder, job, url
         self._require_same(url, every_s)
         self._jobs = AppendedRows(folder / JOB, JOB_COLUMNS)
         self._operators = AppendedRows(folder / OPERATORS, OPERATOR_COLUMNS)
@@ -91,6 +91,8 @@ class Recorder:
         rates = rates_between(was, now) if was else None
         if before is None or before.edges != now.edges:
             self._keep_graph(now)
+        if now.url not in ("", self._url):
+            self._keep_address(now)
         at_s = round(now.at_s, 3)
         self._operators.append(_operator_rows(at_s, now, rates))
         self._managers.append(
@@ -159,6 +161,12 @@ class Recorder:
         if slots:
             each = max(set(slots), key=slots.count)
             write_json(self.folder / ABOUT, read_json(self.folder / ABOUT) | {"slots_each": each})
+
+    def _keep_address(self, now: JobReading) -> None:
+        write_json(self.folder / ABOUT, {**read_json(self.folder / ABOUT), "url": now.url})
+        moved = f"the job is read at {now.url} now, and was at {self._url}"
+        self._say(JobEvent(now.at_s, "moved", moved))
+        self._url = now.url
 
     def _require_same(self, url: str, every_s: float) -> None:
         path = self.folder / ABOUT

@@ -200,6 +200,7 @@ class FlinkRest:
             elastic=asked is not None,
             down_s=_down_s(details),
             missing=tuple(dict.fromkeys(missing)),
+            url=self.url,
         )
 
     def close(self) -> None:

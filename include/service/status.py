@@ -42,7 +42,10 @@ class ShadowStatus:
 
     job: str
     url: str
+    """Where the job was read last."""
     every_s: float
+    moved_s: float = 0.0
+    """Since when it is read there, if it was read at another address before; else 0."""
     turned_s: float = 0.0
     """When it last tried to poll: by the clock of the machine, which may be set,"""
     turned_up_s: float = field(default_factory=time.monotonic)
@@ -73,6 +76,8 @@ class ShadowStatus:
         """Take over a reading and what was advised on it."""
         self.answered, self.trouble = True, ""
         self.polls += 1
+        if now.url not in ("", self.url):
+            self.url, self.moved_s = now.url, now.at_s
         if rates is not None:
             self.rates, self.rated_s = rates, now.at_s
         elif not self._holds(now):

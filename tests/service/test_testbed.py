@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import csv
+import json
 import threading
 from collections.abc import Callable
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from include.model.errors import SpecError
+from include.service.page import health_of, page_of
+from include.service.record import Recorder
+from include.service.status import ShadowStatus
 from include.service.testbed import TestbedRest, job_of_testbed
 from include.testbeds.flink.rest import NoAnswerError
 from tests.service.fake_flink import FakeFlink, a_flink, answers_500
@@ -57,6 +63,39 @@ def test_a_run_that_is_deployed_again_is_found_at_its_new_port(deploy: Deploy) -
         deploy("one", now)
         assert flink.reading("orders").job == "b" * 32
         assert flink.url == now.url
+
+
+def test_the_address_in_use_is_shown_and_recorded_and_since_when(
+    deploy: Deploy, tmp_path: Path, flink: FakeFlink
+) -> None:
+    with a_flink(World()) as before, closing(TestbedRest(before.url, job="orders")) as client:
+        recorder = Recorder(tmp_path / "job", "orders", before.url, 15)
+        recorder.begin(0.0)
+        status = ShadowStatus("orders", before.url, 15)
+
+        def polled() -> dict[str, object]:
+            reading = client.reading("orders")
+            recorder.keep(reading)
+            status.polled(reading, None, [])
+            return json.loads(health_of(status, status.turned_up_s)[1])
+
+        assert polled().items() >= {"flink": before.url}.items()
+        assert ", where it is since" not in page_of(status, 1.8e9)
+        before.fault = answers_500
+        deploy("one", flink)
+        for _ in range(2):
+            health = polled()
+        recorder.end(status.moved_s, 3)
+
+    moved = datetime.fromtimestamp(status.moved_s, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    assert (health["flink"], health["flink_moved"]) == (flink.url, moved)
+    page = page_of(status, status.moved_s)
+    assert f"from {flink.url}, where it is since {moved}." in page
+    assert before.url not in page
+    assert json.loads((tmp_path / "job" / "recording.json").read_text())["url"] == flink.url
+    with (tmp_path / "job" / "events.csv").open(newline="") as file:
+        events = [row["detail"] for row in csv.DictReader(file) if row["kind"] == "moved"]
+    assert events == [f"the job is read at {flink.url} now, and was at {before.url}"]
 
 
 def test_a_change_is_not_sent_again_to_the_new_port(deploy: Deploy, flink: FakeFlink) -> None:
