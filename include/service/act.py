@@ -226,6 +226,8 @@ def _about(verdict: Permission, wish: Wish, reading: JobReading) -> dict[str, An
 
 def _changed_since(reading: JobReading, look: JobLook) -> str:
     """What is no longer as it was read, in words; "" when all is."""
+    if look.name != reading.name:
+        return f"Flink has the job {look.name!r} in place of {reading.name!r}"
     read = {each.vertex: (each.asked_least, each.asked_most) for each in reading.operators}
     if look.bounds != read:
         return "what the job asks for changes"

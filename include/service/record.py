@@ -22,7 +22,7 @@ from include.service.clock import SteadyClock, turns
 from include.service.events import JobEvent, events_between
 from include.service.rates import JobRates, OperatorRates, comparable, fetched, rates_between
 from include.service.reading import JobReading, TaskManagerReading
-from include.service.rest import FlinkRest
+from include.service.rest import FlinkRest, NoSuchJobError
 from include.testbeds.flink.rest import NoAnswerError
 from include.workloads.recordings.folder import ABOUT, EDGES, JOB, OPERATORS
 
@@ -65,7 +65,8 @@ class Recorder:
         self._fetched: JobReading | None = None
         self._last: JobReading | None = None
         self._running: tuple[float, float] | None = None
-        self._silent = False
+        self._silent = ""
+        """Why there is no reading, as an event: no_answer, no_job."""
 
     @property
     def last_s(self) -> float:
@@ -105,17 +106,16 @@ class Recorder:
         )  # fmt: skip
         self._jobs.append([_job_row(at_s, now, rates, self._latency_s(now, rates), was)])
         self._say(*self._news(before, now))
-        self._last, self._silent = now, False
+        self._last, self._silent = now, ""
         if was is None or not comparable(was, now) or fetched(was, now):
             self._fetched = now if now.running else None
         return rates
 
-    def miss(self, now_s: float, why: str) -> None:
-        """Write that Flink did not answer: a row with the job's last id and no reading, and once
-        why."""
-        if not self._silent:
-            self._say(JobEvent(now_s, "no_answer", why))
-        self._silent = True
+    def miss(self, now_s: float, why: str, kind: str = "no_answer") -> None:
+        """Write that there is no reading: a row with the job's last id, and once why."""
+        if self._silent != kind:
+            self._say(JobEvent(now_s, kind, why))
+        self._silent = kind
         job = self._last.job if self._last else self._job_before
         row: dict[str, Any] = dict.fromkeys(JOB_COLUMNS)
         row |= {"time_s": round(now_s, 3), "job": job, "state": "no answer", "missing": why[:200]}
@@ -330,7 +330,7 @@ def record(  # noqa: PLR0913  what a user may say
     """Poll until it is late or stopped; how many polls were kept. See `Recorder` for errors.
 
     ``told`` gets a line where something is not as it should be, ``seen`` every reading once it is
-    kept, ``missed`` why Flink did not answer, and ``turned`` is called at every turn, also at one
+    kept, ``missed`` why there is none, and ``turned`` is called at every turn, also at one
     whose poll is lost.
     ``client`` is made with the address, and told the time by ``now_s``.
 
@@ -345,7 +345,7 @@ def record(  # noqa: PLR0913  what a user may say
         recorder = Recorder(folder, job, flink.url, every_s)
         clock.not_before(recorder.last_s + every_s / 2)
         recorder.begin(clock.now_s())
-        polls, silent = 0, False
+        polls, silent = 0, ""
         for at_s in turns(clock, every_s, lasts_s, stop):
             turned()
             try:
@@ -355,13 +355,15 @@ def record(  # noqa: PLR0913  what a user may say
                 reading = _asked(flink, job)
                 if isinstance(reading, JobReading):
                     seen(reading, recorder.keep(reading))
-                    polls, silent = polls + 1, False
+                    polls, silent = polls + 1, ""
                     continue
-                missed(reading)
-                if not silent:
-                    told(reading)
-                silent = True
-                recorder.miss(at_s, reading)
+                why = str(reading)
+                kind = "no_job" if isinstance(reading, NoSuchJobError) else "no_answer"
+                missed(why)
+                if silent != kind:
+                    told(why)
+                silent = kind
+                recorder.miss(at_s, why, kind)
             except SetupError as error:  # a full disk may have room again
                 told(f"this poll is lost: {error}")
         with suppress(SetupError):
@@ -369,9 +371,9 @@ def record(  # noqa: PLR0913  what a user may say
         return polls
 
 
-def _asked(flink: Polled, job: str) -> JobReading | str:
+def _asked(flink: Polled, job: str) -> JobReading | NoAnswerError:
     """A reading, or why there is none."""
     try:
         return flink.reading(job)
     except NoAnswerError as error:
-        return str(error)
+        return error

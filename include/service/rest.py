@@ -69,6 +69,12 @@ class JobLook(NamedTuple):
     checkpoint_running: bool
     bounds: dict[str, tuple[int, int]]
     """The least and most subtasks of each vertex, by Flink's id, as of now."""
+    name: str
+    """An id is of one JobManager alone: `--job-id` may give another's job the same."""
+
+
+class NoSuchJobError(NoAnswerError):
+    """Flink answers, and has no job of that name."""
 
 
 class FlinkRest:
@@ -107,13 +113,18 @@ class FlinkRest:
             return list(self._get("/jobs/overview")["jobs"])
 
     def job_named(self, name: str) -> str:
-        """The id of the job of that name that runs, or else was the last to start."""
+        """The id of the job of that name that runs, or else was the last to start.
+
+        Raises NoSuchJobError where there is none: another JobManager may have the address now.
+        """
         with self._of_flink():
             jobs = self.jobs()
             of_name = [job for job in jobs if job["name"] == name]
             if not of_name:
                 others = ", ".join(sorted({str(job["name"]) for job in jobs})[:10]) or "none"
-                raise NoAnswerError(f"{self.url} has no job {name!r}; it has: {others}")
+                told = f"{self.url} has no job {name!r}; it has: {others}"
+                how = f"if {name!r} has moved or was renamed, start again with its address or --job"
+                raise NoSuchJobError(f"{told}; {how}")
             newest = max(of_name, key=lambda job: (job["state"] not in _ENDED, job["start-time"]))
             return str(newest["jid"])
 
@@ -133,6 +144,7 @@ class FlinkRest:
                 started_s=_started_s(details),
                 checkpoint_running=bool(checkpoints["counts"]["in_progress"]),
                 bounds=self.requirements(job),
+                name=str(details["name"]),
             )
 
     def ask_for(self, job: str, bounds: Mapping[str, tuple[int, int]]) -> None:

@@ -8,7 +8,7 @@ from contextlib import closing
 from typing import Any
 
 from include.model.errors import SpecError
-from include.service.rest import FlinkRest
+from include.service.rest import FlinkRest, NoSuchJobError
 from include.testbeds.flink.installation import flink_state
 from include.testbeds.flink.rest import NoAnswerError
 
@@ -57,7 +57,8 @@ def job_of_testbed(name: str, stop: threading.Event) -> tuple[str, str]:
 
 
 class TestbedRest(FlinkRest):
-    """The Flink of a job there: a run that is deployed again has another port."""
+    """The Flink of a job there: a run that is deployed again has another port, and another run may
+    have its old one."""
 
     __test__ = False
 
@@ -65,15 +66,27 @@ class TestbedRest(FlinkRest):
         super().__init__(url, **options)
         self._job = job
 
+    def job_named(self, name: str) -> str:
+        try:
+            return super().job_named(name)
+        except NoSuchJobError:
+            if not self._follow():
+                raise
+            return super().job_named(name)
+
     def _request(self, method: str, path: str, body: bytes | None) -> Any:
         try:
             return super()._request(method, path, body)
         except NoAnswerError:
-            url = next((url for url, name in running_jobs() if name == self._job), self.url)
-            if url == self.url:
-                raise
-            self.close()
-            self.connect(url)
-            if method != "GET":  # a change is never sent twice
+            if not self._follow() or method != "GET":  # a change is never sent twice
                 raise
             return super()._request(method, path, body)
+
+    def _follow(self) -> bool:
+        """Go on where the job runs now; False when that is here, or nowhere."""
+        urls = [url for url, name in running_jobs() if name == self._job]
+        if not urls or self.url in urls:
+            return False
+        self.close()
+        self.connect(urls[0])
+        return True

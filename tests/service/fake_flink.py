@@ -87,6 +87,7 @@ class FakeFlink:
         for before, node in zip(list(NAMES)[:-1], nodes[1:], strict=True):
             node["inputs"] = [{"id": vertex(before)}]
         return {
+            "name": self.world.name,
             "state": reading.state,
             "timestamps": {"RUNNING": started_ms, "RESTARTING": int(1000 * self.world.down_s)},
             "vertices": [

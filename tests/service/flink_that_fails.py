@@ -169,7 +169,7 @@ class FailingFlink:
         if job != self.job:
             raise NoAnswerError("HTTP 404")
         bounds = {f"v-{each}": (least, most) for each, (least, most) in self.bounds.items()}
-        return JobLook(self._state(), NOON_S - 900, self.checkpoint, bounds)
+        return JobLook(self._state(), NOON_S - 900, self.checkpoint, bounds, "shop")
 
     def _state(self) -> str:
         return "RUNNING" if self.up_s >= self.restarts_until_s else "RESTARTING"

@@ -35,6 +35,7 @@ def test_nothing_is_asked_of_flink_between_the_last_look_and_the_request(flink, 
     [
         (lambda flink: flink.world.most.update(sink=5), "what the job asks for changes"),
         (lambda flink: setattr(flink, "checkpoint_running", True), "a checkpoint has begun"),
+        (lambda flink: setattr(flink.world, "name", "clicks"), "'clicks' in place of 'orders'"),
         (lambda flink: flink.world.restart(5.0), "restarts or was started again"),
         (lambda flink: setattr(flink.world, "started_s", 1_799_999_500.0), "started again"),
     ],

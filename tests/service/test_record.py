@@ -324,6 +324,40 @@ def test_faults_are_recorded_and_recording_goes_on(tmp_path: Path, flink: FakeFl
     assert events_of(tmp_path / "job")[-3:] == ["no_answer", "answers", "ended"]
 
 
+def test_another_job_at_the_address_is_told_and_the_job_waited_for(
+    tmp_path: Path, flink: FakeFlink
+) -> None:
+    """Its Flink is gone, another takes the port, and then it is back."""
+    told: list[str] = []
+    stop = threading.Event()
+    polls = 0
+
+    def fault(handler: BaseHTTPRequestHandler) -> bool:
+        nonlocal polls
+        if handler.path != "/jobs/overview":
+            return False
+        polls += 1
+        flink.world.advance(10)
+        flink.world.name = "clicks" if polls in (4, 5) else "orders"
+        if polls == 6:
+            stop.set()
+        return polls == 3 and answers_500(handler)
+
+    flink.fault = fault
+    kept = record(
+        flink.url, "orders", tmp_path / "job", every_s=0.5, lasts_s=60, stop=stop, told=told.append
+    )
+
+    assert kept == 2
+    assert len(told) == 2
+    assert "it is broken" in told[0]
+    assert told[1].startswith(f"{flink.url} has no job 'orders'; it has: clicks; if ")
+    assert events_of(tmp_path / "job") == ["begun", "no_answer", "no_job", "answers", "ended"]
+    rows = rows_of(tmp_path / "job" / "job.csv")
+    assert [row["job"] for row in rows] == ["a" * 32] * 5
+    assert {method for method, _ in flink.asked} == {"GET"}
+
+
 def test_a_job_that_is_not_there_is_told_at_once(tmp_path: Path, flink: FakeFlink) -> None:
     with pytest.raises(NoAnswerError, match="has no job 'payments'; it has: orders"):
         record(

@@ -9,7 +9,14 @@ from pathlib import Path
 import pytest
 
 from include.model.errors import SpecError
-from include.service.rest import CA, TOKEN, TOKEN_FILE, FlinkRest, operator_names
+from include.service.rest import (
+    CA,
+    TOKEN,
+    TOKEN_FILE,
+    FlinkRest,
+    NoSuchJobError,
+    operator_names,
+)
 from include.testbeds.flink.rest import NoAnswerError
 from tests.service.fake_flink import (
     FakeFlink,
@@ -101,8 +108,12 @@ def test_a_job_without_an_adaptive_scheduler_is_not_elastic(
 def test_an_unknown_job_is_told_with_those_there_are(
     connect: Callable[..., FlinkRest], flink: FakeFlink
 ) -> None:
-    with pytest.raises(NoAnswerError, match="no job 'payments'; it has: orders"):
+    with pytest.raises(NoSuchJobError) as caught:
         connect().reading("payments")
+    assert str(caught.value) == (
+        f"{flink.url} has no job 'payments'; it has: orders; "
+        "if 'payments' has moved or was renamed, start again with its address or --job"
+    )
 
 
 def test_asking_replaces_the_bounds_of_every_vertex(

@@ -15,6 +15,7 @@ import pytest
 from include.model.errors import SpecError
 from include.service.page import health_of, page_of
 from include.service.record import Recorder
+from include.service.rest import NoSuchJobError
 from include.service.status import ShadowStatus
 from include.service.testbed import TestbedRest, job_of_testbed
 from include.testbeds.flink.rest import NoAnswerError
@@ -63,6 +64,22 @@ def test_a_run_that_is_deployed_again_is_found_at_its_new_port(deploy: Deploy) -
         deploy("one", now)
         assert flink.reading("orders").job == "b" * 32
         assert flink.url == now.url
+
+
+def test_a_job_whose_port_another_took_is_followed_once_it_runs_elsewhere(
+    deploy: Deploy, flink: FakeFlink
+) -> None:
+    with a_flink(World()) as before, closing(TestbedRest(before.url, job="orders")) as client:
+        deploy("one", before)
+        assert client.reading("orders").url == before.url
+        before.world = World(name="clicks", job="b" * 32)
+        before.asked.clear()
+        for _ in range(2):
+            with pytest.raises(NoSuchJobError, match=f"{before.url} has no job 'orders'.*clicks"):
+                client.reading("orders")
+        deploy("two", flink)
+        assert client.reading("orders").url == flink.url
+    assert set(before.asked) == {("GET", "/jobs/overview")}
 
 
 def test_the_address_in_use_is_shown_and_recorded_and_since_when(
