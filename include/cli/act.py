@@ -37,7 +37,7 @@ def act(  # noqa: PLR0913  options of a command
     state: Kept,
     job: Job = "",
     really: Annotated[
-        bool, typer.Option("--really", help="Change the job; a dry run without it.")
+        bool, typer.Option("--really/--dry-run", help="Change the job; a dry run without it.")
     ] = False,
     options: Annotated[
         list[str] | None, typer.Option("--set", help="OPTION=VALUE of the controller.")

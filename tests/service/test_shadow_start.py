@@ -5,13 +5,17 @@ from __future__ import annotations
 import re
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
+from typer.main import get_command
 
+from include.cli import app
 from include.service.act import Actor, Mandate
 from include.service.follow import Follower
 from include.service.journal import ChangeJournal
+from include.service.limits import load_limits
 from include.service.rest import FlinkRest
 from include.service.shadow import asked_controllers
 from include.service.shadow_loop import run_shadow
@@ -22,6 +26,7 @@ from tests.service.flink_world import World
 from tests.service.test_shadow import Beside
 
 REPOSITORY = Path(__file__).parents[2]
+COMPOSE = REPOSITORY / "infra/service/compose.yaml"
 
 
 def starts(url: str, folder: Path, follower: Follower | None = None, lasts_s: float = 0.0) -> None:
@@ -57,10 +62,52 @@ def test_a_shadow_that_was_killed_while_it_wrote_starts_again(
     assert decisions.read_text() == whole
 
 
+def services_file(**environment: str) -> Any:
+    """The services beside a job, with variables put in as Compose does."""
+
+    def value(found: re.Match[str]) -> str:
+        name, operator, other = found.groups()
+        given = environment.get(name, "")
+        return (other if given else "") if operator == "+" else given or other
+
+    return yaml.safe_load(re.sub(r"\$\{(\w+):([-+?])([^}]*)\}", value, COMPOSE.read_text()))
+
+
+@pytest.mark.parametrize("name", ["shadow", "act"])
+def test_a_service_of_compose_is_a_command_with_its_page_and_its_state(name: str) -> None:
+    service = services_file(FLINK_URL="http://flink:8081", FLINK_JOB="the orders")["services"][name]
+    program, command, *options = service["command"]
+    assert (program, command) == ("tidebench", name)
+    asked = getattr(get_command(app), "commands")[name].make_context(name, options).params  # noqa: B009
+    assert (asked["url"], asked["job"]) == ("http://flink:8081", "the orders")
+    assert asked["state"] == Path("/opt/tidebench/var") / name
+    assert "data:/opt/tidebench/var" in service["volumes"]
+    port = asked["page"].removeprefix("0.0.0.0:")
+    assert service["ports"] == [f"127.0.0.1:{port}:{port}"]
+    assert service["healthcheck"]["test"][-1] == f"http://127.0.0.1:{port}/healthz"
+    assert service["restart"] == "unless-stopped"
+    assert service["secrets"] == ["flink_token"]
+
+
+@pytest.mark.parametrize(("mode", "really"), [("", False), ("dry-run", False), ("really", True)])
+def test_the_service_that_acts_is_started_by_name_and_is_a_dry_run_at_first(
+    mode: str, really: bool
+) -> None:
+    service = services_file(ACT_MODE=mode)["services"]["act"]
+    assert service["profiles"] == ["act"]
+    options = service["command"][2:]
+    asked = getattr(get_command(app), "commands")["act"].make_context("act", options).params  # noqa: B009
+    assert asked["really"] is really
+    [limits] = [one for one in service["volumes"] if isinstance(one, dict)]
+    assert limits["target"] == str(asked["limits"])
+    assert limits["read_only"]
+    assert limits["bind"] == {"create_host_path": False}
+    load_limits(REPOSITORY / limits["source"])
+
+
 def test_the_documented_command_has_every_variable_that_compose_wants() -> None:
-    path = REPOSITORY / "infra/service/compose.yaml"
-    wanted = set(re.findall(r"\$\{(\w+):\?", path.read_text()))
-    wanted |= {one["environment"] for one in yaml.safe_load(path.read_text())["secrets"].values()}
-    for text in (path.read_text(), (REPOSITORY / "docs/service.md").read_text()):
+    wanted = set(re.findall(r"\$\{(\w+):\?", COMPOSE.read_text()))
+    wanted |= {one["environment"] for one in services_file()["secrets"].values()}
+    for text in (COMPOSE.read_text(), (REPOSITORY / "docs/service.md").read_text()):
         exported = re.findall(r"export (FLINK_URL=.*)", text)
         assert wanted <= set(re.findall(r"(\w+)=", exported[0]))
