@@ -58,7 +58,8 @@ one look fine: read the rows per operator, and the age. Arrived and completed it
   service included.
 - `docker`, `openstack`: those sent, as the producer noted; those done in the ledger, each once.
   Lost and rejected items stay unprocessed.
-- `flink`: those sent to the operator or due at its source; those confirmed by a checkpoint, each once.
+- `flink`: those sent to the operator or due at its source; those confirmed by a checkpoint, each
+  once.
 
 ## Tables
 
