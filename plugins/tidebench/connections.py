@@ -12,10 +12,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-RESULTS = "tidebench_results"
-"""The connection of the results database."""
-
-
 def find(conn_id: str) -> Connection | None:
     """The connection, or None when nobody defined it."""
     try:
@@ -59,11 +55,11 @@ def use_cloud(conn_id: str = "tidebench_openstack") -> None:
     os.environ.update({f"OS_{name.upper()}": value for name, value in settings.items()})
 
 
-def results_database_url(conn_id: str, root: Path) -> str:
-    """SQLAlchemy URL of the results database: SQLite below ``root`` when undefined."""
+def results_database_url(root: Path) -> str:
+    """SQLAlchemy URL of the connection `tidebench_results`: SQLite below ``root`` by default."""
     from sqlalchemy.engine import URL
 
-    connection = find(conn_id)
+    connection = find("tidebench_results")
     if connection is None:
         return f"sqlite:///{root / 'results.db'}"
     if connection.conn_type == "sqlite":

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.sdk.exceptions import AirflowFailException
 
-from tidebench.connections import RESULTS, results_database_url
+from tidebench.connections import results_database_url
 from tidebench.stage import TidebenchOperator, data_root, without_vain_retries
 
 if TYPE_CHECKING:
@@ -19,10 +19,9 @@ class ResolveRuns(TidebenchOperator):
 
     template_fields: Sequence[str] = ("experiment",)
 
-    def __init__(self, *, experiment: str, conn_id: str = RESULTS, **kwargs: Any) -> None:
+    def __init__(self, *, experiment: str, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.experiment = experiment
-        self.conn_id = conn_id
 
     def execute(self, context: Context) -> list[str]:
         from include.experiment.spec import require_name
@@ -34,7 +33,7 @@ class ResolveRuns(TidebenchOperator):
             require_name(self.experiment)
             if not runs:
                 raise AirflowFailException("no run is named; write one per line")
-            url = results_database_url(self.conn_id, root)
+            url = results_database_url(root)
             require_known(root / self.experiment, runs, url)
         return runs
 
@@ -44,20 +43,17 @@ class RemoveRuns(TidebenchOperator):
 
     template_fields: Sequence[str] = ("experiment", "run_ids")
 
-    def __init__(
-        self, *, experiment: str, run_ids: Sequence[str], conn_id: str = RESULTS, **kwargs: Any
-    ) -> None:
+    def __init__(self, *, experiment: str, run_ids: Sequence[str], **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.experiment = experiment
         self.run_ids = run_ids
-        self.conn_id = conn_id
 
     def execute(self, context: Context) -> None:
         """Remove and say what was there; a repetition removes the rest."""
         from include.results.reports.removal import known_runs, remove_runs
 
         root = data_root()
-        folder, url = root / self.experiment, results_database_url(self.conn_id, root)
+        folder, url = root / self.experiment, results_database_url(root)
         with without_vain_retries():
             run_ids = known_runs(folder, url)
             runs = [run for run in self.run_ids if run in run_ids]

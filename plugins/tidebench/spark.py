@@ -28,12 +28,11 @@ SMALL = "spark_small"
 class SparkJob(SparkSubmitOperator):
     """A job of this repository as one Spark application.
 
-    The connection ``conn_id`` chooses the Spark master; undefined means all cores of this machine.
+    The connection `spark_default` chooses the Spark master; undefined means all cores here.
     """
 
-    def __init__(self, *, job: str, conn_id: str = "spark_default", **kwargs: Any) -> None:
-        super().__init__(application=str(REPOSITORY / job), conn_id=conn_id, **kwargs)
-        self.conn_id = conn_id
+    def __init__(self, *, job: str, **kwargs: Any) -> None:
+        super().__init__(application=str(REPOSITORY / job), **kwargs)
 
     def submit(self, context: Context, *arguments: str, small: bool = False) -> None:
         """Submit and wait. A machine without Java fails before Spark starts.
@@ -45,7 +44,7 @@ class SparkJob(SparkSubmitOperator):
         with without_vain_retries():
             require_java()
         self.application_args = list(arguments)
-        if small and not spark_runs_here(self.conn_id):
+        if small and not spark_runs_here(self._conn_id):
             self._conn_id = SMALL
         if spark_runs_here(self._conn_id):
             self.conf = local_driver()

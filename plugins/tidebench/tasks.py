@@ -10,7 +10,7 @@ from airflow.sdk import BaseOperator
 from airflow.sdk.exceptions import AirflowFailException
 
 from tidebench.assets import REPORT, announce
-from tidebench.connections import RESULTS, results_database_url
+from tidebench.connections import results_database_url
 from tidebench.lineage import PUBLISHED, results
 from tidebench.links import ChecksLink, ReportLink, RunsLink
 from tidebench.stage import Review, Stage, dag_run_of_task, data_root, run_of, without_vain_retries
@@ -179,14 +179,12 @@ class PublishReport(Review):
         runs: Sequence[str] = (),
         run_ids: Sequence[str] = (),
         cells: Sequence[Mapping[str, Any]] = (),
-        conn_id: str = RESULTS,
         **kwargs: Any,
     ) -> None:
         super().__init__(outlets=REPORT, **kwargs)
         self.runs = runs
         self.run_ids = run_ids
         self.cells = cells
-        self.conn_id = conn_id
 
     def execute(self, context: Context) -> Any:
         """Remember which DAG run this is: the results database keeps it with the runs."""
@@ -218,7 +216,7 @@ class PublishReport(Review):
         """Return the paths of what was published."""
         from include.studies.publish import publish_experiment
 
-        url = results_database_url(self.conn_id, root)
+        url = results_database_url(root)
         publish_experiment(root / experiment, url, self.by)
         self.add_outlets(results(url))
         folder = root / experiment / "published"

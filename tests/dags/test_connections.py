@@ -18,7 +18,7 @@ CONNECTION = "AIRFLOW_CONN_TIDEBENCH_RESULTS"
 def results_url(root: Path) -> str:
     from tidebench.connections import results_database_url
 
-    return results_database_url("tidebench_results", root)
+    return results_database_url(root)
 
 
 def test_results_go_to_sqlite_beside_the_data_unless_a_connection_says_otherwise(

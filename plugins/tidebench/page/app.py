@@ -24,7 +24,7 @@ from fastapi.responses import (
 from starlette.exceptions import HTTPException as AnyHTTPException
 
 from include.model.errors import PublishError
-from tidebench.connections import RESULTS, results_database_url
+from tidebench.connections import results_database_url
 from tidebench.page.advice import advice_list
 from tidebench.page.cases import cases_of, way_of
 from tidebench.page.changes import (
@@ -114,14 +114,14 @@ def show_list(request: Request, user: GetUserDep) -> HTMLResponse:
     root = data_root()
     query = query_of(request.query_params)
     going = _under_way(user, str(query.equal.get("experiment", "")))
-    content = {**runs_list(_database(root), root, query), **rights_of(user), "under_way": going}
-    return _page("list", content)
+    runs = runs_list(results_database_url(root), root, query)
+    return _page("list", {**runs, **rights_of(user), "under_way": going})
 
 
 def show_csv(request: Request) -> Response:
     """All runs that match the address, as the list has them."""
     name = {"Content-Disposition": 'attachment; filename="runs.csv"'}
-    text = runs_csv(_database(data_root()), query_of(request.query_params))
+    text = runs_csv(results_database_url(data_root()), query_of(request.query_params))
     return Response(text, media_type=KINDS[".csv"], headers={**HEADERS, **name})
 
 
@@ -151,12 +151,14 @@ def show_runs(
     """One run, or several side by side; each is given as `experiment/run`."""
     chosen = list(dict.fromkeys(run or ()))
     root = data_root()
-    return _page("compare", {**compared(_database(root), root, chosen, by), **rights_of(user)})
+    content = compared(results_database_url(root), root, chosen, by)
+    return _page("compare", {**content, **rights_of(user)})
 
 
 def show_curves(run: Annotated[list[str] | None, Query()] = None, by: str = "") -> Response:
     """Curves of the same runs, for the script of that page."""
-    chosen = found_runs(_database(data_root()), list(dict.fromkeys(run or ())), [TABLE])
+    names = list(dict.fromkeys(run or ()))
+    chosen = found_runs(results_database_url(data_root()), names, [TABLE])
     runs = [tables["runs"][0] for tables in chosen]
     return JSONResponse(curves_of(cases_of(runs, way_of(runs, by)), chosen), headers=dict(HEADERS))
 
@@ -187,7 +189,7 @@ def show_figure(
     if figure not in FIGURES:
         raise HTTPException(404, "There is no such figure.")
     chosen = [f"{experiment}/{run}", *(beside or ())][: MOST_RUNS + 1]
-    svg = figure_of(_database(data_root()), figure, chosen)
+    svg = figure_of(results_database_url(data_root()), figure, chosen)
     if svg is None:
         raise HTTPException(404, "There is no such run.")
     return Response(svg, media_type=KINDS[".svg"], headers=dict(HEADERS))
@@ -233,10 +235,6 @@ def show_asset(name: str) -> FileResponse:
     if name not in ASSETS:
         raise HTTPException(404, "There is no such file.")
     return FileResponse(HERE / name, media_type=ASSETS[name], headers=dict(HEADERS))
-
-
-def _database(root: Path) -> str:
-    return results_database_url(RESULTS, root)
 
 
 def _page(name: str, content: Mapping[str, object]) -> HTMLResponse:

@@ -23,7 +23,7 @@ from pydantic import BaseModel
 from include.model.errors import SpecError
 from include.results.reports.labels import Change, change_labels, tags_in
 from include.results.reports.removal import known_runs
-from tidebench.connections import RESULTS, results_database_url
+from tidebench.connections import results_database_url
 from tidebench.page.files import is_experiment
 from tidebench.page.query import address_of, query_of
 from tidebench.page.render import home
@@ -83,7 +83,7 @@ def runs_by_experiment(chosen: Sequence[str], action: str) -> Mapping[str, list[
 def removable(chosen: Sequence[str], root: Path) -> Mapping[str, list[str]]:
     """The chosen runs by experiment. HTTPException 404 for those neither stored nor published."""
     runs = runs_by_experiment(chosen, "Remove the chosen")
-    url = results_database_url(RESULTS, root)
+    url = results_database_url(root)
     absent = [
         f"{experiment}/{run}"
         for experiment, run_ids in runs.items()
@@ -150,9 +150,8 @@ def label(
             note=None if form.note is None else form.note.replace("\r\n", "\n"),
             archived=None if form.archived is None else form.archived == "yes",
         )
-        changed = change_labels(
-            results_database_url(RESULTS, data_root()), runs, change, user.get_name()
-        )
+        url = results_database_url(data_root())
+        changed = change_labels(url, runs, change, user.get_name())
     except SpecError as error:
         raise HTTPException(422, str(error)) from error
     if not changed:
