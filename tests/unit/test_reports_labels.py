@@ -10,7 +10,7 @@ import pytest
 from include.model.errors import SpecError
 from include.results.reports.database import Publication, removed_rows, sent_rows
 from include.results.reports.labels import Change, change_labels, tags_in
-from include.results.reports.results import Query, find_runs, read_run
+from include.results.reports.results import Query, find_runs, read_runs
 from include.runs.measurements.origin import DagRun
 from tests.builders_staged import tables_of
 
@@ -71,7 +71,7 @@ def test_what_is_said_of_a_run_is_found_again_and_changes_no_other(url: str) -> 
     labels = Change(tags=["paper", "draft_2"], note="It was cold.\nVery.")
     assert change_labels(url, [("one", "cheap"), ("one", "none")], labels, "ada") == 1
     assert change_labels(url, [("one", "cheap"), ("two", "dear")], Change(add_tags=["x"]), "a") == 2
-    tables = read_run(url, "one", "cheap")
+    (tables,) = read_runs(url, [("one", "cheap")])
     assert tables is not None
     (row,) = tables["runs"]
     assert row["tags"].split() == ["paper", "draft_2", "x"]
@@ -88,7 +88,7 @@ def test_an_archived_run_is_left_out_until_it_is_asked_for(url: str) -> None:
     assert names(url) == {"cheap", "dear"}
     assert names(url, shown="archived") == {"fair"}
     assert names(url, shown="all") == set(RUNS)
-    assert read_run(url, "one", "fair") is not None, "its page is there all the same"
+    assert read_runs(url, [("one", "fair")]) != [None], "its page is there all the same"
     change_labels(url, [("one", "fair")], Change(archived=False), "ada")
     assert names(url) == set(RUNS)
 

@@ -11,7 +11,7 @@ import pytest
 
 from include.experiment.spec import RunSpec
 from include.results.reports.publish import publish
-from include.results.reports.results import Query, find_runs, read_run
+from include.results.reports.results import Query, find_runs, read_runs
 from include.results.tables.catalogue import PUBLISHED
 from include.results.tables.staged import read_staged
 from include.runs import stages
@@ -56,7 +56,7 @@ def test_every_run_keeps_the_dag_run_that_measured_it_and_its_time(published: st
     assert early["measured_at"] == "2026-01-01T12:00:00+00:00"
     assert late["measured_at"] == "2026-01-02T12:00:00+00:00"
     assert early["dag_run"] == late["dag_run"] == "manual__2", "who published last"
-    tables = read_run(published, "demo", "early")
+    (tables,) = read_runs(published, [("demo", "early")])
     assert tables is not None
     assert tables["runs"][0]["measured_dag_run"] == "manual__1"
 

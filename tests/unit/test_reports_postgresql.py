@@ -19,7 +19,7 @@ import sqlalchemy as sa
 from include.model.errors import PublishError
 from include.results.reports.labels import Change, change_labels
 from include.results.reports.publish import publish
-from include.results.reports.results import ORDERS, Query, find_runs, read_run
+from include.results.reports.results import ORDERS, Query, find_runs, read_runs
 from include.runs.measurements.origin import DagRun
 from tests.builders_staged import RUN, change, let_pass, stage
 
@@ -125,7 +125,7 @@ def test_what_was_published_is_found_and_read(server: str, tmp_path: Path) -> No
         (row,) = find_runs(server, query).runs
         assert (row["run"], row["total_cost"], row["dag_run"]) == (RUN, 1.0, "manual__1")
     assert find_runs(server, Query(text="%' OR 1=1")).total == 0
-    tables = read_run(server, "found", RUN, ("cost", "timeline"))
+    (tables,) = read_runs(server, [("found", RUN)], ("cost", "timeline"))
     assert tables is not None
     assert [len(tables[table]) for table in ("runs", "cost", "timeline")] == [1, 2, 8]
 

@@ -10,7 +10,7 @@ import pytest
 from include.model.errors import PublishError
 from include.results.reports.database import Publication, sent_rows
 from include.results.reports.publish import publish
-from include.results.reports.results import FILTERS, ORDERS, PAGE_RUNS, Query, find_runs, read_run
+from include.results.reports.results import FILTERS, ORDERS, PAGE_RUNS, Query, find_runs, read_runs
 from include.runs.measurements.origin import DagRun
 from tests.builders_staged import RUN, let_pass, stage, tables_of
 
@@ -129,18 +129,18 @@ def test_pages_follow_each_other(tmp_path: Path, url: str) -> None:
 
 
 def test_one_run_is_read_with_its_tables(url: str) -> None:
-    tables = read_run(url, "first", RUN, ("cost", "compliance", "timeline"))
+    (tables,) = read_runs(url, [("first", RUN)], ("cost", "compliance", "timeline"))
     assert tables is not None
     assert [row["price_book"] for row in tables["cost"]] == ["btu10", "btu30"]
     assert [row["scope"] for row in tables["compliance"]] == ["O1", "O2", "overall"]
     assert [row["time_s"] for row in tables["timeline"]] == [15.0 * k for k in range(1, 9)]
-    assert read_run(url, "first", "nothing") is None
+    assert read_runs(url, [("first", "nothing")]) == [None]
 
 
 def test_where_nothing_was_published_nothing_is_found_and_nothing_made(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'none.db'}"
     assert find_runs(url, Query()).total == 0
-    assert read_run(url, "a", "b") is None
+    assert read_runs(url, [("a", "b")]) == [None]
     assert not (tmp_path / "none.db").exists()
 
 
@@ -173,6 +173,6 @@ def test_a_database_without_the_strict_columns_is_read_all_the_same(tmp_path: Pa
     for sort in ("cost", "age", "near_real_time", "when"):
         (row,) = find_runs(url, Query(sort=sort)).runs
         assert (row["strict_total_cost"], row["age_p95_ms"], row["total_cost"]) == (None, None, 1.0)
-    tables = read_run(url, "first", RUN, ("outcomes",))
+    (tables,) = read_runs(url, [("first", RUN)], ("outcomes",))
     assert tables is not None
     assert tables["outcomes"][0]["total_cost"] == 1.0

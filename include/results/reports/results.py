@@ -147,20 +147,14 @@ def find_runs(database_url: str, query: Query) -> FoundRuns:
         )
 
 
-def read_run(
-    database_url: str, experiment: str, run: str, tables: Sequence[str] = ()
-) -> dict[str, list[Row]] | None:
-    """The row of ``runs`` with its outcome, and its rows of other published tables, by table.
-
-    None when no such run was published. Raises PublishError when the database cannot be read.
-    """
-    return read_runs(database_url, [(experiment, run)], tables)[0]
-
-
 def read_runs(
     database_url: str, runs: Sequence[tuple[str, str]], tables: Sequence[str] = ()
 ) -> list[dict[str, list[Row]] | None]:
-    """The same of several runs, each given by experiment and run, over one connection."""
+    """The row of ``runs`` with its outcome, and its rows of other published tables, by table.
+
+    Of each run, given by experiment and run; None in place of one that was not published. Raises
+    PublishError when the database cannot be read.
+    """
     with _Reader(database_url) as reader:
         if not reader.is_there:
             return [None] * len(runs)

@@ -6,14 +6,14 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from threading import Lock
 
-from include.results.reports.results import read_run
+from include.results.reports.results import read_runs
 
-FIGURES: Mapping[str, tuple[str, str]] = {
-    "timeline": ("timeline", "Load, hosts, instances and waiting items over time"),
-    "compliance": ("compliance", "Compliance, total and by operator"),
-    "scaling": ("scaling", "Scaling activities over time"),
+FIGURES: Mapping[str, str] = {
+    "timeline": "Load, hosts, instances and waiting items over time",
+    "compliance": "Compliance, total and by operator",
+    "scaling": "Scaling activities over time",
 }
-"""The table that each is drawn from, and what it shows."""
+"""What each shows, by the table that it is drawn from."""
 _DRAWING = Lock()
 """matplotlib keeps its settings in one place for all threads."""
 
@@ -24,16 +24,17 @@ def figure_of(database_url: str, figure: str, chosen: Sequence[str]) -> str | No
     Its axes fit all of the runs, each given as `experiment/run`, so that their figures can be
     compared. None when the first was not published.
     """
-    editions = []
-    for text in chosen:
-        experiment, _, run = text.partition("/")
-        tables = read_run(database_url, experiment, run)
-        if tables:
-            editions.append((experiment, run, str(tables["runs"][0]["edition"])))
-        elif not editions:
-            return None
+    names = [(experiment, run) for experiment, _, run in (text.partition("/") for text in chosen)]
+    tables_by_run = read_runs(database_url, names)
+    if tables_by_run[0] is None:
+        return None
+    editions = tuple(
+        (*name, str(tables["runs"][0]["edition"]))
+        for name, tables in zip(names, tables_by_run, strict=True)
+        if tables
+    )
     with _DRAWING:
-        return _drawn(database_url, figure, tuple(editions))
+        return _drawn(database_url, figure, editions)
 
 
 @lru_cache(maxsize=256)
@@ -41,19 +42,17 @@ def _drawn(database_url: str, figure: str, runs: tuple[tuple[str, str, str], ...
     """Drawn once per experiment, run and edition: what is published does not change."""
     from include.results.reports.figures import compliance, scaling, style, timeline
 
-    table, _ = FIGURES[figure]
-    tables_by_run = [
-        read_run(database_url, experiment, run, (table,)) for experiment, run, _ in runs
-    ]
+    names = [(experiment, run) for experiment, run, _ in runs]
+    tables_by_run = read_runs(database_url, names, (figure,))
     compared = [tables for tables in tables_by_run if tables is not None]
     if tables_by_run[0] is None:
         return None
-    run, rows = runs[0][1], tables_by_run[0][table]
+    run, rows = runs[0][1], tables_by_run[0][figure]
     if figure == "compliance":
         return style.standalone(compliance.draw(run, compliance.in_order(rows)))
     kind = timeline if figure == "timeline" else scaling
     scale = kind.scale_of(
-        [row for tables in compared for row in tables[table]],
+        [row for tables in compared for row in tables[figure]],
         max(tables["runs"][0]["duration_min"] for tables in compared),
     )
     return style.standalone(kind.draw(run, rows, scale))
