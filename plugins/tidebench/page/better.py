@@ -21,11 +21,12 @@ class Mean:
 
     mean: float
     sigma: float | None
+    """None of a single run."""
     runs: int
 
     @property
     def half(self) -> float | None:
-        """Half the width of the interval; None of a single run."""
+        """Half the width of the interval."""
         return None if self.sigma is None else self.sigma * _half_of_one(self.runs)
 
 
@@ -71,24 +72,20 @@ def verdict_of(first: Mean, second: Mean, direction: int) -> str:
     single run nothing is said: one seed cannot tell.
     """
     difference = second.mean - first.mean
-    if not direction or not difference or 1 in (first.runs, second.runs):
+    if not direction or not difference or first.sigma is None or second.sigma is None:
         return ""
-    half = _welch_half(first, second)
-    if half is None or abs(difference) <= half:
+    squares = first.sigma**2 / first.runs, second.sigma**2 / second.runs
+    if abs(difference) <= _welch_half(squares, (first.runs, second.runs)):
         return "unclear"
     return "better" if difference * direction > 0 else "worse"
 
 
-def _welch_half(first: Mean, second: Mean) -> float | None:
-    """Half the width of the 95 % interval of a difference of means."""
+def _welch_half(squares: Sequence[float], runs: Sequence[int]) -> float:
+    """Half the 95 % interval of a difference of means, from their squared standard errors."""
     from scipy.special import stdtrit
 
-    if first.sigma is None or second.sigma is None:
-        return None
-    parts = [mean.sigma**2 / mean.runs for mean in (first, second) if mean.sigma is not None]
-    if not sum(parts):
+    if not sum(squares):
         return 0.0
-    freedom = sum(parts) ** 2 / sum(
-        part**2 / (mean.runs - 1) for part, mean in zip(parts, (first, second), strict=True)
-    )
-    return float(stdtrit(freedom, 0.5 + CONFIDENCE / 2)) * math.sqrt(sum(parts))
+    parts = (square**2 / (count - 1) for square, count in zip(squares, runs, strict=True))
+    freedom = sum(squares) ** 2 / sum(parts)
+    return float(stdtrit(freedom, 0.5 + CONFIDENCE / 2)) * math.sqrt(sum(squares))

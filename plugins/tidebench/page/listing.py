@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -12,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from include.files.whole import csv_text
 from include.results.quality.verdict import verdict_path
 from include.results.reports.results import CHOICES, SHOWN, Query, find_runs
 from tidebench.page.advice import advice_list
@@ -72,13 +71,9 @@ def runs_csv(database_url: str, query: Query) -> str:
     others = (
         find_runs(database_url, replace(query, page=page)) for page in range(2, first.pages + 1)
     )
-    sheet = io.StringIO()
     columns = list(first.runs[0]) if first.runs else []
-    writer = csv.DictWriter(sheet, columns, lineterminator="\n")
-    writer.writeheader()
-    for runs_page in (first, *others):
-        writer.writerows(runs_page.runs)
-    return sheet.getvalue()
+    rows = (row for runs_page in (first, *others) for row in runs_page.runs)
+    return csv_text(columns, ([row[name] for name in columns] for row in rows))
 
 
 def refused(root: Path) -> Iterator[Mapping[str, Any]]:
@@ -91,9 +86,8 @@ def refused(root: Path) -> Iterator[Mapping[str, Any]]:
     for _, folder in sorted(waiting, reverse=True)[:MOST_REFUSED]:
         with suppress(OSError, ValueError):
             verdict = json.loads(verdict_path(folder).read_bytes())
-            failed = sum(not check["passed"] for check in verdict["checks"])
-            failed = 0 if verdict["passed"] else failed
-            if failed:
+            if not verdict["passed"]:
+                failed = sum(not check["passed"] for check in verdict["checks"])
                 yield {"experiment": folder.name, "failed": failed}
 
 
