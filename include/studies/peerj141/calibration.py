@@ -16,7 +16,13 @@ from typing import Any
 from include.experiment.prices import PRICE_BOOKS
 from include.experiment.spec import RunSpec
 from include.studies.base import FreeParameter
-from include.studies.peerj141.published import is_compliance, pays_by_own_btu, published_figure
+from include.studies.peerj141.published import (
+    KINDS,
+    is_compliance,
+    kind_of,
+    pays_by_own_btu,
+    published_figure,
+)
 from include.studies.peerj141.trial import BOOKS, CalibrationRun, attempt, calibrated
 
 FITTED = ("stepwise", "random_walk_1")
@@ -86,7 +92,6 @@ class FitErrors:
     """
 
     cells: int
-
     compliance_points: float
     resource_cost_percent: float
     total_cost_percent: float
@@ -180,17 +185,12 @@ def error_of(cell: Cell, mean: float) -> float:
     return mean - figure.mean if is_compliance(cell[3]) else 100 * (mean / figure.mean - 1)
 
 
-def kind_index(metric: str) -> int:
-    """0 compliance, 1 resource cost, 2 total cost: the order of limits."""
-    return 0 if is_compliance(metric) else 1 if metric == "resource_cost" else 2
-
-
 def errors_of(means: Mapping[Cell, float]) -> FitErrors:
     """Mean absolute errors over published cells."""
-    by_kind: tuple[list[float], ...] = ([], [], [])
+    by_kind: dict[str, list[float]] = {kind: [] for kind in KINDS}
     for cell, mean in means.items():
-        by_kind[kind_index(cell[3])].append(abs(error_of(cell, mean)))
-    points, resource, total = (fmean(errors or [0.0]) for errors in by_kind)
+        by_kind[kind_of(cell[3])].append(abs(error_of(cell, mean)))
+    points, resource, total = (fmean(errors or [0.0]) for errors in by_kind.values())
     return FitErrors(len(means), points, resource, total)
 
 

@@ -14,12 +14,12 @@ from typing import Any
 
 from include.studies.peerj141.calibration import FITTED, JUDGING_SEEDS, LIMITS
 from include.studies.peerj141.draws import cell_of, errors_by_seed, interval
+from include.studies.peerj141.published import KINDS
 from include.studies.peerj141.specs import controllers
 from include.studies.results import Rows
 
 HELD_OUT_LIMITS = (1.5, 6.0, 6.0)
 """Points, percent of resource and of total cost on patterns that were not fitted."""
-KINDS = ("compliance", "resource cost", "total cost")
 
 JUDGEMENT_COLUMNS = (
     "patterns", "controller", "kind", "unit", "mean_absolute_error", "interval_low",

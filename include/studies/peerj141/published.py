@@ -39,6 +39,8 @@ METRICS: tuple[str, ...] = (
     "relaxed_total_cost",
 )
 """Rows of the published tables, in their order."""
+KINDS = ("compliance", "resource cost", "total cost")
+"""What a metric may be, in the order of the limits of errors."""
 
 CellKey = tuple[str, str, float | None, str]
 """Pattern, approach of the paper, BTU in minutes and metric."""
@@ -85,6 +87,13 @@ def pays_by_own_btu(controller: str) -> bool:
 def is_compliance(metric: str) -> bool:
     """Whether a metric is a share of items; the others are costs."""
     return metric.endswith("_compliance")
+
+
+def kind_of(metric: str) -> str:
+    """One of KINDS."""
+    if is_compliance(metric):
+        return KINDS[0]
+    return KINDS[1] if metric == "resource_cost" else KINDS[2]
 
 
 @cache

@@ -24,10 +24,10 @@ from include.studies.peerj141.calibration import (
     START,
     Cell,
     error_of,
-    kind_index,
     published_means,
     specs,
 )
+from include.studies.peerj141.published import KINDS, kind_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -168,10 +168,10 @@ def _minimum(
 
 def _groups(cells: list[Cell]) -> list[tuple[list[int], float]]:
     """Cells of one controller and kind, by place, with the limit of their mean absolute error."""
-    places: dict[tuple[str, int], list[int]] = {}
+    places: dict[tuple[str, str], list[int]] = {}
     for place, (controller, _, _, metric) in enumerate(cells):
-        places.setdefault((controller, kind_index(metric)), []).append(place)
-    return [(own, LIMITS[name][kind]) for (name, kind), own in places.items()]
+        places.setdefault((controller, kind_of(metric)), []).append(place)
+    return [(own, LIMITS[name][KINDS.index(kind)]) for (name, kind), own in places.items()]
 
 
 def _loss(errors: np.ndarray, groups: list[tuple[list[int], float]]) -> float:

@@ -11,8 +11,8 @@ from include.model.errors import GateFailed
 from include.results.reports.comparison import PublishedFigure
 from include.results.tables.staged import Row
 from include.studies.peerj141.draws import cell_of, errors_by_seed, interval
-from include.studies.peerj141.errata import find_errata
-from include.studies.peerj141.published import CellKey, approach_of, is_compliance
+from include.studies.peerj141.errata import HALF_CENT, HALF_POINT, RUNS, find_errata
+from include.studies.peerj141.published import CellKey, approach_of, is_compliance, kind_of
 from include.studies.results import Rows
 
 VERDICT_COLUMNS = (
@@ -74,13 +74,6 @@ def summary(rows: Sequence[Mapping[str, Any]]) -> list[Row]:
     ]
 
 
-def kind_of(metric: str) -> str:
-    """compliance, resource cost or total cost."""
-    if is_compliance(metric):
-        return "compliance"
-    return "resource cost" if metric == "resource_cost" else "total cost"
-
-
 def _judged(rows: list[Row], metrics: Rows) -> list[Row]:
     """The rows with interval, tolerance of their controller and kind, and whether inside."""
     groups: dict[tuple[str, str], list[Row]] = {}
@@ -125,13 +118,8 @@ def _lowest_btu(cells: Sequence[Mapping[str, Any]]) -> float:
     return min(float(row["btu_min"]) for row in cells)
 
 
-PUBLISHED_RUNS = 3
 CONFIDENCE = 0.95
 """Of a single cell: one in twenty lies outside although nothing is wrong."""
-HALF_POINT = 0.5
-"""Compliance is printed in whole percents, so a printed mean may be off by this much."""
-HALF_CENT = 0.005
-"""Costs are printed with two decimals."""
 
 
 def tolerance(rows: Rows) -> float:
@@ -157,8 +145,8 @@ def tolerance(rows: Rows) -> float:
     variance = fmean((row["published_sigma"] * _scale(row)) ** 2 for row in printed)
     # Cells of one pattern and BTU are of the same runs and count once.
     columns = {(row["pattern"], row["btu_min"]) for row in printed}
-    freedom = len(columns) * (PUBLISHED_RUNS - 1)
-    half = float(t.ppf(0.5 + CONFIDENCE / 2, freedom)) * math.sqrt(variance / PUBLISHED_RUNS)
+    freedom = len(columns) * (RUNS - 1)
+    half = float(t.ppf(0.5 + CONFIDENCE / 2, freedom)) * math.sqrt(variance / RUNS)
     return half + _rounding(rows)
 
 

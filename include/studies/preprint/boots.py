@@ -20,9 +20,8 @@ from include.experiment.run import resolve
 from include.experiment.spec import RunSpec
 from include.studies.peerj141.calibration import BTU_MIN, CONTROLLERS, FITTED, error_of, specs
 from include.studies.peerj141.draws import interval
-from include.studies.peerj141.published import pays_by_own_btu, published_figure
+from include.studies.peerj141.published import kind_of, pays_by_own_btu, published_figure
 from include.studies.peerj141.trial import attempt
-from include.studies.peerj141.verdict import kind_of
 from include.studies.preprint.prefetch import READINGS, figures
 from include.studies.preprint.published import printed
 from include.studies.preprint.readings import reading_of
