@@ -12,7 +12,7 @@ RO-Crate 1.0, all of RO-Crate 1.1.
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -226,14 +226,11 @@ class _Description:
             _file_of(self.folder, stages), stages, main=True, lang=python, properties=about
         )
         workflow["softwareRequirements"] = [
-            self._package(name, version) for name, version in self._published_with()
+            self._package(*package) for package in sorted(self.manifest["versions"].items())
         ]
         for path in pinned:
             self._file(path, "Packages of the project, pinned")
         return workflow
-
-    def _published_with(self) -> list[tuple[str, str]]:
-        return sorted(self.manifest["versions"].items())
 
     def _run(self, row: Mapping[str, Any]) -> ContextEntity:
         run, origin = row["run"], self.origins[row["run"]]
@@ -296,7 +293,7 @@ class _Description:
 
     def _publication(self, measured: list[File]) -> list[ContextEntity]:
         """The actions that came after: tables, checks, pages."""
-        versions = dict(self._published_with())
+        versions = self.manifest["versions"]
         names = [f"published/{name}" for name in sorted(self.manifest["sha256"])]
         published = {name: self._file(name, f"Published: {Path(name).name}") for name in names}
         tables = [file for name, file in published.items() if name.endswith(".parquet")]
@@ -342,11 +339,11 @@ class _Description:
         return self._context(id_, "PropertyValue", name=name, value=value)
 
     def _file(self, path: str, name: str) -> File:
-        def add_file() -> File:
+        if path not in self.entities:
             about = {"name": name, **self._of_file(path)}
-            return self.crate.add_file(_file_of(self.folder, path), path, properties=about)
-
-        return self._once(path, add_file)
+            file = self.crate.add_file(_file_of(self.folder, path), path, properties=about)
+            self.entities[path] = file
+        return self.entities[path]
 
     def _of_file(self, path: str) -> dict[str, Any]:
         file = _file_of(self.folder, path)
@@ -365,12 +362,8 @@ class _Description:
         for name, value in properties.items():
             if name not in plain:
                 entity[name] = value
-        return self._once(id_, lambda: entity)
-
-    def _once(self, id_: str, make: Callable[[], Any]) -> Any:
-        if id_ not in self.entities:
-            self.entities[id_] = make()
-        return self.entities[id_]
+        self.entities[id_] = entity
+        return entity
 
 
 def _alone(value: Any) -> Any:
