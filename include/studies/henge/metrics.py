@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 START_S = 900.0
 """When Henge begins to act."""
+FULL = 99.5
+"""Percent of the maximum that count as all of it, as for the controller."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,6 @@ class HengeRun:
     jobs: tuple[str, ...]
     times_s: np.ndarray
     utility: np.ndarray
-    latency_ms: np.ndarray
     juice: np.ndarray
     max_utility: np.ndarray
     """(jobs,)"""
@@ -65,14 +66,14 @@ class HengeRun:
         span = (self.times_s > from_s) & (self.times_s <= to_s)
         return float(self.satisfaction[span].mean())
 
-    def at_max(self, from_s: float, within_percent: float = 0.5) -> float | None:
+    def at_max(self, from_s: float) -> float | None:
         """The first time after ``from_s`` when every job has its maximal utility, or None."""
-        full = (self.times_s > from_s) & (self.satisfaction >= 100 - within_percent)
+        full = (self.times_s > from_s) & (self.satisfaction >= FULL)
         return float(self.times_s[full][0]) if full.any() else None
 
-    def stays_at(self, share: float, from_s: float) -> bool:
-        """Whether the satisfaction never falls below ``share`` percent after ``from_s``."""
-        return bool((self.satisfaction[self.times_s > from_s] >= share).all())
+    def stays_at_max(self, from_s: float) -> bool:
+        """Whether every job has its maximal utility at all times after ``from_s``."""
+        return bool((self.satisfaction[self.times_s > from_s] >= FULL).all())
 
     def reconfigurations(self, job: str = "") -> list[JobChange]:
         """Those of one job, or of all."""
@@ -105,7 +106,7 @@ def read_run(measured: StudyData, spec: RunSpec) -> HengeRun:
     names, job = np.unique(rows["tenant"].astype(str), return_inverse=True)
     times_s, at = np.unique(rows["time_s"], return_inverse=True)
     columns = {}
-    for name in ("utility", "latency_ms", "juice", "max_utility"):
+    for name in ("utility", "juice", "max_utility"):
         columns[name] = np.full((times_s.size, names.size), np.nan)
         columns[name][at, job] = rows[name]
     changes = _changes(measured.columns(spec, "decision"), names.tolist())
@@ -114,7 +115,6 @@ def read_run(measured: StudyData, spec: RunSpec) -> HengeRun:
         jobs=tuple(names.tolist()),
         times_s=times_s,
         utility=columns["utility"],
-        latency_ms=columns["latency_ms"],
         juice=columns["juice"],
         max_utility=np.nanmax(columns["max_utility"], axis=0),
         changes=tuple(changes),

@@ -8,11 +8,9 @@ from statistics import fmean
 
 from include.model.decision import Reason
 from include.studies.base import Answer, Predicate, known
-from include.studies.henge.metrics import START_S, HengeMetrics, HengeRun
+from include.studies.henge.metrics import FULL, START_S, HengeMetrics, HengeRun
 
 MIDDLE = "linear.bolt_middle"
-FULL = 99.5
-"""Percent of the maximum that count as all of it, as for the controller."""
 HOUR_S = 600.0
 """An hour of the diurnal traces."""
 NODES = (10, 20, 30, 40)
@@ -144,9 +142,8 @@ def _triple_juice(metrics: HengeMetrics) -> Answer:
     least = float(run.juice[after].min())
     back_s = run.at_max(4000 + 60)
     below = run.times_s[after][(run.satisfaction[after] < FULL)]
-    restored = bool((run.satisfaction[run.times_s > 5734] >= FULL).all())
     last = f"below the maximum until {below[-1]:.0f} s" if below.size else "never below"
-    return restored and back_s is not None, f"juice down to {least:.3f}; {last}"
+    return run.stays_at_max(5734) and back_s is not None, f"juice down to {least:.3f}; {last}"
 
 
 def _outage_still(metrics: HengeMetrics) -> Answer:
@@ -160,15 +157,15 @@ def _outage_still(metrics: HengeMetrics) -> Answer:
 def _outage_recovers(metrics: HengeMetrics) -> Answer:
     run = metrics.one("tenants_outage")
     reached_s = run.at_max(1380)
-    holds = reached_s is not None and run.stays_at(FULL, run.times_s[-1] - 600)
+    holds = reached_s is not None and run.stays_at_max(run.times_s[-1] - 600)
     return holds, f"maximum at {reached_s:.0f} s" if reached_s else "never"
 
 
-def _percentiles(runs: Sequence[HengeRun], at: Sequence[float] = PERCENTILES) -> list[float]:
+def _percentiles(runs: Sequence[HengeRun]) -> list[float]:
     import numpy as np
 
     shares = np.concatenate([run.satisfaction for run in runs])
-    return [float(np.percentile(shares, q)) for q in at]
+    return [float(np.percentile(shares, q)) for q in PERCENTILES]
 
 
 def _diurnal(metrics: HengeMetrics, controller: str) -> list[HengeRun]:

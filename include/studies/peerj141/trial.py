@@ -29,7 +29,6 @@ class CalibrationRun:
     """Real-time, near real-time, relaxed."""
     resource_cost: Mapping[str, float]
     items: int
-    leases: int
 
     def figures(self, book: PriceBook) -> dict[str, float]:
         """Every metric of the published tables under one price book."""
@@ -67,7 +66,6 @@ def attempt(run: Run) -> CalibrationRun:
             name: resource_cost(leases, PRICE_BOOKS[name], run.spec.window_s) for name in BOOKS
         },
         items=summary["samples"] * run.calibration["sample_every_items"],
-        leases=len(leases["host"]),
     )
 
 

@@ -6,7 +6,7 @@ the runtime or the text decides, and in the formula of Algorithm 3.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import fmean
 
@@ -96,12 +96,10 @@ def count_error_percent(means: Mapping[str, float], printed: Mapping[str, float]
     )
 
 
-def supported(
-    errors: Mapping[str, float], among: Sequence[PreprintReading] = READINGS
-) -> dict[str, str]:
+def supported(errors: Mapping[str, float]) -> dict[str, str]:
     """By approach, the measured reading whose counts are off least."""
     support: dict[str, str] = {}
-    for one in among:
+    for one in READINGS:
         best = support.get(one.approach)
         if one.name in errors and (best is None or errors[one.name] < errors[best]):
             support[one.approach] = one.name

@@ -44,6 +44,11 @@ class Replications:
         """Sample standard deviation; 0 for a single run."""
         return stdev(self.values) if len(self.values) > 1 else 0.0
 
+    @property
+    def summary(self) -> tuple[float, float, int]:
+        """Mean, sigma and number of runs."""
+        return self.mean, self.sigma, len(self.values)
+
 
 @dataclass(frozen=True)
 class PvldbMetrics:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from include.studies.base import Answer, NotKnown, Predicate
-from include.studies.pvldb127.metrics import PvldbMetrics, Replications, welch_p
+from include.studies.pvldb127.metrics import PvldbMetrics, welch_p
 from include.studies.pvldb127.published import (
     EVENTS,
     IMAGE_TIME,
@@ -153,11 +153,7 @@ def _p(metrics: PvldbMetrics, scenario: str, metric: str, one: str, other: str) 
     a, b = metrics.cell(scenario, one, metric), metrics.cell(scenario, other, metric)
     if min(len(a.values), len(b.values)) < 2:
         raise NotKnown("nothing is said of the deviation by a single run")
-    return welch_p(_summary(a), _summary(b))
-
-
-def _summary(cell: Replications) -> tuple[float, float, int]:
-    return cell.mean, cell.sigma, len(cell.values)
+    return welch_p(a.summary, b.summary)
 
 
 def _asymmetric(metrics: PvldbMetrics) -> Answer:

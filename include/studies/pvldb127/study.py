@@ -139,8 +139,7 @@ def welch_tests(metrics: PvldbMetrics) -> Rows:
     for scenario in metrics.scenarios():
         for metric in METRICS:
             for pair in PAIRS:
-                cells = [metrics.cells[scenario, name, metric] for name in pair]
-                own = [(cell.mean, cell.sigma, len(cell.values)) for cell in cells]
+                own = [metrics.cells[scenario, name, metric].summary for name in pair]
                 figures = [published().get((scenario, name, metric)) for name in pair]
                 printed = [(one.mean, one.sigma or 0.0, RUNS) for one in figures if one]
                 rows.append(

@@ -36,7 +36,7 @@ def a_run(
     utility = share[:, None] * np.array([FULL])
     return HengeRun(
         spec=spec, jobs=("t1_stateless", "t2_stateful"), times_s=times_s, utility=utility,
-        latency_ms=utility, juice=share[:, None] * np.ones((1, 2)), max_utility=np.array(FULL),
+        juice=share[:, None] * np.ones((1, 2)), max_utility=np.array(FULL),
         changes=tuple(changes), instances_at_end={MIDDLE: 20},
     )  # fmt: skip
 

@@ -36,7 +36,6 @@ def a_run(
         jobs=("t1", "t2"),
         times_s=TIMES_S,
         utility=values,
-        latency_ms=values,
         juice=values,
         max_utility=np.array([10.0, 20.0]),
         changes=changes,

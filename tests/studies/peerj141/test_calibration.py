@@ -85,7 +85,7 @@ def test_changes_are_a_calibration_and_reach_the_run():
 
 
 def test_the_published_figures_have_no_error():
-    trial = CalibrationRun((49.0, 85.0, 89.0), {"btu10": 72.33, "btu30": 0, "btu60": 0}, 0, 5)
+    trial = CalibrationRun((49.0, 85.0, 89.0), {"btu10": 72.33, "btu30": 0, "btu60": 0}, 0)
     errors = calibration.errors_of(calibration.means_of([(a_spec(duration_min=120), trial)]))
     assert errors.cells == 7
     assert errors.compliance_points == 0
@@ -94,9 +94,7 @@ def test_the_published_figures_have_no_error():
 
 
 def test_a_pattern_without_figures_has_no_cells():
-    trial = CalibrationRun(
-        (50.0, 90.0, 95.0), {"btu10": 70.0, "btu30": 70.0, "btu60": 70.0}, 1000, 5
-    )
+    trial = CalibrationRun((50.0, 90.0, 95.0), {"btu10": 70.0, "btu30": 70.0, "btu60": 70.0}, 1000)
     spec = a_spec(pattern="random_walk", duration_min=120)
     assert calibration.means_of([(spec, trial)]) == {}
 

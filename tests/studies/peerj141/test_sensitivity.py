@@ -55,7 +55,7 @@ class OneRun:
     def map(self, _, points, changed):
         self.given += changed
         return [CalibrationRun((50.0, 90.0, 95.0), dict.fromkeys(
-            ("btu10", "btu30", "btu60"), 80.0), 1_700_000, 17)] * len(points)  # fmt: skip
+            ("btu10", "btu30", "btu60"), 80.0), 1_700_000)] * len(points)  # fmt: skip
 
 
 def test_one_constant_is_changed_at_a_time():
