@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from include.advise.answer import Answer
 from include.advise.margins import CANNOT_TELL, HOLDS, MISSES
@@ -21,6 +20,7 @@ from include.results.reports.figures.style import (
     panels,
     titled,
 )
+from include.results.templates import templates_in
 from include.workloads.recordings.recording import FloatArray
 
 HERE = Path(__file__).parent
@@ -45,12 +45,7 @@ NEAR = (0.04, 0.8)
 
 def page_of(answer: Answer, how_to_use: str, pasted: str) -> str:
     """The page as HTML; ``how_to_use`` says what to do with ``pasted``."""
-    templates = Environment(
-        loader=FileSystemLoader([HERE, HERE.parent / "results" / "reports"]),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-    )
+    templates = templates_in(HERE, HERE.parent / "results" / "reports")
     return templates.get_template("advice.html.j2").render(
         answer=answer,
         rows=(answer.as_run, *answer.rows),

@@ -16,11 +16,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from include.model.errors import SetupError, SpecError
+from include.results.templates import templates_in
 from include.service.act import Actor
 from include.service.journal import sentence
 from include.service.pause import pause, resume, why_paused
@@ -53,13 +53,7 @@ def address_of(text: str) -> tuple[str, int]:
 
 def page_of(status: ShadowStatus, now_s: float) -> str:
     """The page as HTML."""
-    templates = Environment(
-        loader=FileSystemLoader([HERE, HERE.parent / "results" / "reports"]),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    templates = templates_in(HERE, HERE.parent / "results" / "reports")
     templates.filters["clock"] = _clock
     templates.filters["sentence"] = sentence
     actor = status.actor

@@ -9,8 +9,7 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
+from include.results.templates import templates_in
 from include.studies.results import PageSection, Rows, StudyResults, Tile
 
 SHOWN_DIGITS = 4
@@ -30,13 +29,7 @@ def render_page(
     ``origin`` says title, seeds, what was seen and what measured; ``checks`` what was checked.
     ``files`` lie beside it.
     """
-    templates = Environment(
-        loader=FileSystemLoader([_HERE, _HERE.parent / "results" / "reports"]),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    templates = templates_in(_HERE, _HERE.parent / "results" / "reports")
     templates.filters |= {"columns": filled_columns, "shown": shown}
     claims = results.claims
     return templates.get_template("page.html.j2").render(

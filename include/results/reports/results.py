@@ -8,11 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
 from include.model.errors import PublishError
 from include.results.reports.database import engine_of
 from include.results.tables.catalogue import SQL_ROOT, schema_of
+from include.results.templates import templates_in
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -63,12 +62,7 @@ _OUTCOMES = (
 NEEDED = frozenset({"runs", "outcomes", "publications"})
 PAGE_RUNS = 50
 
-_SQL = Environment(
-    loader=FileSystemLoader(SQL_ROOT / "results"),
-    undefined=StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-)
+_SQL = templates_in(SQL_ROOT / "results", escape=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment
 from markupsafe import Markup
 
 from include.model.errors import command
@@ -20,6 +20,7 @@ from include.results.reports.documents import cell_text
 from include.results.reports.figures import advice, compliance, rescales, scaling, timeline
 from include.results.tables.catalogue import schema_of
 from include.results.tables.staged import Row
+from include.results.templates import templates_in
 
 MANY_RUNS = 20
 """With more than these, tables are folded and every run has a page of its own."""
@@ -34,13 +35,7 @@ Figures = Callable[[Row], Mapping[str, Markup]]
 @cache
 def templates() -> Environment:
     """Those of the pages; whatever is put into one is escaped."""
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = templates_in(Path(__file__).parent)
     environment.globals.update(command=command)
     return environment
 

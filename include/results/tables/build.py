@@ -10,8 +10,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
 from include.files.whole import new_folder, swap_in
 from include.model.compliance import LEVELS
 from include.model.errors import StoreError
@@ -40,6 +38,7 @@ from include.results.tables.staged import (
     staged_path,
     write_table,
 )
+from include.results.templates import templates_in
 from include.runs.measurements.rows import COST_PART, COVER
 from include.runs.measurements.summaries import BINS_PER_E
 from include.runs.spark.session import require_java, spark_session
@@ -177,12 +176,7 @@ VALUES: Mapping[str, Any] = MappingProxyType(
 )
 """Limits of the compliance levels as multiples of o_slo, and the width of the histogram's bins."""
 
-_SHAPE = Environment(
-    loader=FileSystemLoader(SQL_ROOT),
-    undefined=StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-)
+_SHAPE = templates_in(SQL_ROOT, escape=False)
 
 
 @cache

@@ -8,8 +8,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment
 
+from include.results.templates import templates_in
 from tidebench.links import PREFIX, airflow_url
 from tidebench.page.better import Mean
 
@@ -37,13 +38,7 @@ def render(name: str, content: Mapping[str, object]) -> str:
 def _environment() -> Environment:
     from include.results.reports.tournament import controller_name
 
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent / "templates"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+    environment = templates_in(Path(__file__).parent / "templates")
     environment.globals.update(
         airflow=airflow_url(""), home=home(), controller_name=controller_name
     )
