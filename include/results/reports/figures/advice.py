@@ -47,14 +47,8 @@ def _frame(scale: style.Scale, advisors: tuple[str, ...]) -> Frame:
         axis.set_ylim(*scale.limits[0])
         style.whole(axis)
         axis.grid(visible=False, axis="x")
-    axes[0].legend(
-        handles=[
-            Patch(color=style.INSTANCES, alpha=0.35, label="actual"),
-            Line2D([], [], color=style.HOSTS, label="recommended"),
-        ],
-        loc="lower right", bbox_to_anchor=(1, 1), ncols=2, frameon=False, labelcolor=style.TEXT,
-        fontsize=9, handlelength=1, borderaxespad=0.2, columnspacing=1.4,
-    )  # fmt: skip
+    actual = Patch(color=style.INSTANCES, alpha=0.35, label="actual")
+    style.legend(axes[0], [actual, Line2D([], [], color=style.HOSTS, label="recommended")])
     style.minutes(axes[-1], scale.length_min)
     return framed(figure, axes, "advice", "Recommended and actual instances over the minutes of")
 

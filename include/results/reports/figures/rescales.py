@@ -67,11 +67,7 @@ def _frame(scale: style.Scale) -> Frame:
         axis.grid(visible=False, axis="x")
         axis.tick_params(labelsize=9)
     style.whole(axes[0])
-    axes[0].legend(
-        handles=[Patch(color=colour, label=cause) for cause, colour in CAUSES.items()],
-        loc="lower right", bbox_to_anchor=(1, 1), ncols=3, frameon=False, labelcolor=style.TEXT,
-        fontsize=9, handlelength=1, borderaxespad=0.2, columnspacing=1.4,
-    )  # fmt: skip
+    style.legend(axes[0], [Patch(color=colour, label=cause) for cause, colour in CAUSES.items()])
     style.minutes(axes[-1], scale.length_min)
     return framed(figure, axes, "rescales", "Stops of the job and their gaps over the minutes of")
 

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from include.results.reports.figures import style
 from include.results.reports.figures.frame import Frame, beyond, framed
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 Rows = Sequence[Mapping[str, Any]]
 Series = Sequence[tuple[str, str, str, int]]
@@ -58,11 +55,14 @@ def _sum(series: Series, side: int, row: Mapping[str, Any]) -> int:
 
 @lru_cache(maxsize=64)
 def _frame(scale: style.Scale) -> Frame:
+    from matplotlib.patches import Patch
+
     figure, axes = style.panels([1.9, 1.7])
     titles = ("Operator instances per minute", "Hosts per minute")
     panels = zip(axes, (_INSTANCES, _HOSTS), titles, scale.limits, strict=True)
     for axis, series, title, limits in panels:
-        _legend(axis, series)
+        # Also of what did not happen in a run.
+        style.legend(axis, [Patch(color=colour, label=label) for _, label, colour, _ in series])
         style.titled(axis, title)
         axis.set_ylim(*limits)
         axis.axhline(0, color=style.LOAD, linewidth=0.8)
@@ -88,14 +88,3 @@ def _bars(rows: Rows, series: Series, limits: tuple[float, float]) -> str:
                 top[row["minute"], sign] = end
         shapes += f'<path fill="{colour}" d="{path}"/>' if path else ""
     return shapes
-
-
-def _legend(axis: Axes, series: Series) -> None:
-    """Also of what did not happen in a run."""
-    from matplotlib.patches import Patch
-
-    axis.legend(
-        handles=[Patch(color=colour, label=label) for _, label, colour, _ in series],
-        loc="lower right", bbox_to_anchor=(1, 1), ncols=3, frameon=False, labelcolor=style.TEXT,
-        fontsize=9, handlelength=1, borderaxespad=0.2, columnspacing=1.4,
-    )  # fmt: skip

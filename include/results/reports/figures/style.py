@@ -14,6 +14,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -122,6 +123,15 @@ def minutes(axis: Axes, length_min: float) -> None:
 def titled(axis: Axes, text: str) -> None:
     """What a panel shows, above its left end."""
     axis.set_title(text, loc="left", fontsize=9.5, fontweight="bold", pad=5)
+
+
+def legend(axis: Axes, handles: Sequence[Artist]) -> None:
+    """What the colours of a panel mean, above its right end."""
+    axis.legend(
+        handles=handles, loc="lower right", bbox_to_anchor=(1, 1), ncols=len(handles),
+        frameon=False, labelcolor=TEXT, fontsize=9, handlelength=1, borderaxespad=0.2,
+        columnspacing=1.4,
+    )  # fmt: skip
 
 
 def whole(axis: Axes, bins: int = 4) -> None:
