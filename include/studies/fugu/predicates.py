@@ -122,26 +122,26 @@ def _sarsa_robust(metrics: FuguMetrics) -> Answer:
     return spreads[SARSA] < spreads[LOCAL], _in_words(spreads, "highest {:.1f} times the lowest")
 
 
+def _over_local(
+    metrics: FuguMetrics, configuration: str = "default", day: str = DAYS[0]
+) -> tuple[float, float]:
+    """Both figures with learning, less those of local thresholds."""
+    own, other = (_both(metrics, case(name, configuration, day)) for name in (SARSA, LOCAL))
+    return own[0] - other[0], own[1] - other[1]
+
+
+def _signed(gains: Mapping[str, tuple[float, float]]) -> str:
+    return ", ".join(f"{name} {gain:+.3f}, {ms:+.0f} ms" for name, (gain, ms) in gains.items())
+
+
 def _sarsa_gains(metrics: FuguMetrics) -> Answer:
-    gains = {
-        name: tuple(
-            own - other
-            for own, other in zip(
-                _both(metrics, case(SARSA, name)), _both(metrics, case(LOCAL, name)), strict=True
-            )
-        )
-        for name in CONFIGURATIONS
-    }
+    gains = {name: _over_local(metrics, name) for name in CONFIGURATIONS}
     holds = all(round(gain, 2) >= 0.05 and later <= 0 for gain, later in gains.values())
-    return holds, ", ".join(f"{n} {gain:+.3f}, {ms:+.0f} ms" for n, (gain, ms) in gains.items())
+    return holds, _signed(gains)
 
 
 def _sarsa_utilisation_higher(metrics: FuguMetrics) -> Answer:
-    gains = {
-        name: metrics.mean(case(SARSA, name), "avg_utilisation")
-        - metrics.mean(case(LOCAL, name), "avg_utilisation")
-        for name in CONFIGURATIONS
-    }
+    gains = {name: _over_local(metrics, name)[0] for name in CONFIGURATIONS}
     return min(gains.values()) > 0, _in_words(gains, "{:+.3f}")
 
 
@@ -163,19 +163,8 @@ def _days_sarsa(metrics: FuguMetrics) -> Answer:
 
 
 def _days_sarsa_better(metrics: FuguMetrics) -> Answer:
-    gains = {
-        day: tuple(
-            own - other
-            for own, other in zip(
-                _both(metrics, case(SARSA, day=day)),
-                _both(metrics, case(LOCAL, day=day)),
-                strict=True,
-            )
-        )
-        for day in DAYS
-    }
-    holds = all(gain > 0 and later < 0 for gain, later in gains.values())
-    return holds, ", ".join(f"{n} {gain:+.3f}, {ms:+.0f} ms" for n, (gain, ms) in gains.items())
+    gains = {day: _over_local(metrics, day=day) for day in DAYS}
+    return all(gain > 0 and later < 0 for gain, later in gains.values()), _signed(gains)
 
 
 SETTINGS = {

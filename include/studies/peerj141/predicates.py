@@ -31,10 +31,31 @@ def _gains(metrics: PeerjMetrics, pattern: str) -> dict[tuple[str, float], float
     }
 
 
+def _shares(
+    metrics: PeerjMetrics, pattern: str, btus: Sequence[float]
+) -> dict[tuple[str, float], float]:
+    """Near real-time and relaxed compliance of the BTU-based approach, in printed percents."""
+    return {
+        (level, btu): as_printed(metric, metrics.cell(pattern, "btu", btu, metric))
+        for level in LEVEL_NAMES[1:]
+        for btu in btus
+        for metric in [f"{level}_compliance"]
+    }
+
+
 def _extra_percent(metrics: PeerjMetrics, pattern: str, metric: str, btu_min: float) -> float:
     """How much more the BTU-based approach costs than the threshold, in percent."""
     own = metrics.cell(pattern, "btu", btu_min, metric)
     return 100 * (own / metrics.cell(pattern, "threshold", btu_min, metric) - 1)
+
+
+def _extra_totals(metrics: PeerjMetrics, pattern: str) -> dict[tuple[str, float], float]:
+    """The same of total costs, by level and BTU."""
+    return {
+        (level, btu): _extra_percent(metrics, pattern, f"{level}_total_cost", btu)
+        for level in LEVEL_NAMES
+        for btu in BTUS
+    }
 
 
 def _better_compliance(metrics: PeerjMetrics, pattern: str) -> Answer:
@@ -54,13 +75,7 @@ def _gain(key: tuple[str, float], gains: Mapping[tuple[str, float], float]) -> s
 
 
 def _over_90(metrics: PeerjMetrics, pattern: str) -> Answer:
-    shares = {
-        (level, btu): as_printed(
-            "_compliance", metrics.cell(pattern, "btu", btu, f"{level}_compliance")
-        )
-        for level in LEVEL_NAMES[1:]
-        for btu in BTUS[1:]
-    }
+    shares = _shares(metrics, pattern, BTUS[1:])
     return min(shares.values()) >= 90, _levels(shares, "{:g}") + " %"
 
 
@@ -111,21 +126,13 @@ def _btu10_real_time_costs_more(metrics: PeerjMetrics, pattern: str) -> Answer:
 
 
 def _others_cost_less(metrics: PeerjMetrics, pattern: str) -> Answer:
-    extra = {
-        (level, btu): _extra_percent(metrics, pattern, f"{level}_total_cost", btu)
-        for level in LEVEL_NAMES
-        for btu in BTUS
-    }
+    extra = _extra_totals(metrics, pattern)
     del extra["real_time", 10.0]
     return max(extra.values()) < 0, _levels(extra, "{:+.1f}") + " %"
 
 
 def _largest_saving(metrics: PeerjMetrics, pattern: str) -> Answer:
-    saving = {
-        (level, btu): -_extra_percent(metrics, pattern, f"{level}_total_cost", btu)
-        for level in LEVEL_NAMES
-        for btu in BTUS
-    }
+    saving = {key: -extra for key, extra in _extra_totals(metrics, pattern).items()}
     most = max(saving, key=lambda key: saving[key])
     numbers = f"most {saving[most]:.1f} % ({_SHORT[most[0]]}, BTU{most[1]:g})"
     return most[1] == 60.0 and saving["near_real_time", 60.0] > 0, numbers
@@ -204,13 +211,7 @@ def _low_real_time(metrics: PeerjMetrics, pattern: str) -> Answer:
 
 
 def _meets_requirements(metrics: PeerjMetrics, pattern: str) -> Answer:
-    shares = {
-        (level, btu): as_printed(
-            "_compliance", metrics.cell(pattern, "btu", btu, f"{level}_compliance")
-        )
-        for level in LEVEL_NAMES[1:]
-        for btu in BTUS
-    }
+    shares = _shares(metrics, pattern, BTUS)
     holds = min(shares.values()) >= 84 and max(shares.values()) <= 95
     return holds, _levels(shares, "{:g}") + " %"
 
