@@ -21,7 +21,7 @@ from include.results.reports.comparison import (
     nothing_printed,
     printed_for,
 )
-from include.results.reports.documents import FORMATS, WRITERS, suffixes
+from include.results.reports.documents import FORMATS, suffixes
 from include.results.reports.figures import bill, rescales
 from include.results.reports.figures import tournament as tournament_figure
 from include.results.reports.glance import MOST_CASES, glance_of
@@ -133,8 +133,7 @@ def _rendered(
 
 def _formats(rows: Sequence[Row]) -> dict[str, str]:
     """What a table can be downloaded as."""
-    left_out = set(WRITERS).difference(suffixes(len(rows)))
-    return {suffix: name for suffix, name in FORMATS.items() if suffix not in left_out}
+    return {suffix: FORMATS[suffix] for suffix in ("parquet", *suffixes(len(rows)))}
 
 
 def _tournament(tables: Mapping[str, Sequence[Row]]) -> dict[str, Any] | None:

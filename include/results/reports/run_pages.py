@@ -76,42 +76,31 @@ def figures_of(tables: Tables) -> Figures:
     """
     drawn = ("timeline", "compliance", "scaling", "advisors_timeline", "rescales")
     rows = {table: by_run(tables[table]) for table in drawn}
-    scales, stops = {}, {}
+    scales = {}
     for topology, compared in by(tables["runs"], lambda run: run["topology"]).items():
         length_min = max(run["duration_min"] for run in compared)
-        scales[topology] = [
-            module.scale_of(
-                [row for run in compared for row in rows[table].get(run["run"], ())], length_min
-            )
-            for table, module in (
-                ("timeline", timeline),
-                ("scaling", scaling),
-                ("advisors_timeline", advice),
-            )
-        ]
-        stops[topology] = rescales.scale_of(
-            [row for run in compared for row in rows["rescales"].get(run["run"], ())],
-            [row for run in compared for row in rows["timeline"].get(run["run"], ())],
-            length_min,
+        shared = {
+            table: [row for run in compared for row in rows[table].get(run["run"], ())]
+            for table in drawn
+        }
+        scales[topology] = (
+            timeline.scale_of(shared["timeline"], length_min),
+            scaling.scale_of(shared["scaling"], length_min),
+            advice.scale_of(shared["advisors_timeline"], length_min),
+            rescales.scale_of(shared["rescales"], shared["timeline"], length_min),
         )
 
     def figures(run: Row) -> Mapping[str, Markup]:
-        name, (over_time, activity, advised) = run["run"], scales[run["topology"]]
-        scopes = compliance.in_order(rows["compliance"].get(name, ()))
-        return {
-            "timeline": Markup(timeline.draw(name, rows["timeline"].get(name, ()), over_time)),
-            "compliance": Markup(compliance.draw(name, scopes)),
-            "scaling": Markup(scaling.draw(name, rows["scaling"].get(name, ()), activity)),
-            "advice": Markup(advice.draw(name, rows["advisors_timeline"].get(name, ()), advised)),
-            "rescales": Markup(
-                rescales.draw(
-                    name,
-                    rows["rescales"].get(name, ()),
-                    rows["timeline"].get(name, ()),
-                    stops[run["topology"]],
-                )
-            ),
+        name, (over_time, activity, advised, stops) = run["run"], scales[run["topology"]]
+        own = {table: rows[table].get(name, []) for table in drawn}
+        drawings = {
+            "timeline": timeline.draw(name, own["timeline"], over_time),
+            "compliance": compliance.draw(name, compliance.in_order(own["compliance"])),
+            "scaling": scaling.draw(name, own["scaling"], activity),
+            "advice": advice.draw(name, own["advisors_timeline"], advised),
+            "rescales": rescales.draw(name, own["rescales"], own["timeline"], stops),
         }
+        return {figure: Markup(drawing) for figure, drawing in drawings.items()}
 
     return figures
 
