@@ -73,12 +73,14 @@ def _conduct(
     from include.cli.progress import Progress
     from include.experiment.size import size_of
     from include.results.tables.quarantine import read_quarantine, sentences
-    from include.studies.conduct import conclude, measure
+    from include.runs.batch import require_complete, run_batch
+    from include.studies.publish import conclude
 
     root, points = root.resolve(), study.runs(seeds)
     typer.echo(f"{size_of(points)}. Runs that are measured already are reused.")
     progress = Progress(len(points))
-    runs = measure(study, root, seeds=seeds, processes=processes or None, report=progress.finished)
+    require_complete(run_batch(points, root, processes=processes or None, report=progress.finished))
+    runs = [run.run_id for run in points]
     results = conclude(study, root, runs, database, typer.echo)
     typer.echo(f"{study.title}\n{study.summary(results)}")
     for sentence in sentences(read_quarantine(root / study.experiment)):

@@ -1,7 +1,7 @@
 """What a study is: the evaluation of a source again, as runs, what they say, and what it claims.
 
 A study is a folder beside this file and a line in ``STUDIES``. Its predicates ask its metrics
-whether a claim holds; ``publish`` and ``conduct`` take any study from its runs to its page.
+whether a claim holds; ``publish`` takes any study from its runs to its page.
 """
 
 from __future__ import annotations

@@ -1,14 +1,16 @@
-"""A study published: its tables as CSV and its page, beside the tables of its runs."""
+"""A study from its measured runs to its page: its tables as CSV beside the tables of its runs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from include.results.quality.gates import check_tables
 from include.results.reports.publish import ALWAYS, Tables, publish, report_files
+from include.results.tables.build import build_tables
 from include.results.tables.staged import read_staged
 from include.runs.measurements.origin import BY_HAND, DagRun
 from include.studies import STUDIES, printed, study_of
@@ -16,6 +18,27 @@ from include.studies.base import Cell, Study, StudyData, as_csv, cells_of
 from include.studies.page import render_page
 from include.studies.provenance import seen_rows
 from include.studies.results import StudyResults
+
+
+def conclude(
+    study: Study,
+    root: Path,
+    runs: Sequence[str],
+    database_url: str = "",
+    say: Callable[[str], None] = lambda _: None,
+) -> StudyResults:
+    """Build the tables of these runs, check them, judge and publish; DAGs do it in tasks.
+
+    ``database_url`` is the results database, SQLite in ``root`` by default; ``say`` hears of
+    every stage. Raises what the stages raise.
+    """
+    folder = root / study.experiment
+    say("building tables ...")
+    build_tables(folder, folder.name, runs)
+    say("validating ...")
+    check_tables(folder, folder.name)
+    say("publishing ...")
+    return publish_study(study, folder, database_url or f"sqlite:///{root / 'results.db'}")
 
 
 def evaluate(study: Study, folder: Path) -> StudyResults:

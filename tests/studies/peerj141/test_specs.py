@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pyarrow.parquet as pq
 import pytest
 
 from include.experiment.run import resolve
 from include.experiment.spec import RunSpec
-from include.runs import stored
 from include.runs.stages import run_all, store_of
-from include.studies.conduct import measure
 from include.studies.peerj141 import specs as matrix
 from include.studies.peerj141.calibration import FITTING_SEEDS
-from include.studies.peerj141.study import STUDY
 
 BILLED = ["ordered_s", "ended_s", "released", "host"]
 
@@ -64,13 +59,3 @@ def test_a_baseline_leases_the_same_hosts_whatever_the_btu(controller, tmp_path)
     assert len(logs[0]) > 1
     assert logs[0] == logs[1] == logs[2]
     assert durations[0] == durations[1] == durations[2]
-
-
-def test_runs_of_other_code_are_measured_again(tmp_path, monkeypatch):
-    specs = [RunSpec(experiment=matrix.EXPERIMENT, controller="fixed", pattern="constant",
-                     btu_min=1, seed=1, duration_min=1)]  # fmt: skip
-    study, outcomes = replace(STUDY, runs=lambda _: specs), []
-    for digest in ("one", "one", "two"):
-        monkeypatch.setattr(stored, "code_digest", lambda _, digest=digest: digest)
-        measure(study, tmp_path, processes=1, report=lambda one: outcomes.append(one.outcome))
-    assert outcomes == ["measured", "reused", "measured"]

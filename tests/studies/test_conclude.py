@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from include.experiment.spec import RunSpec
+from include.runs.batch import run_batch
 from include.studies.base import ClaimCase, Study, StudyData, check_claims
-from include.studies.conduct import conclude, measure
+from include.studies.publish import conclude
 from include.studies.results import StudyResults
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
@@ -41,13 +42,9 @@ STUDY = Study(name="tiny", title="A tiny study", experiment="tiny", runs=runs, e
 
 def test_every_study_goes_through_tables_and_gates_to_its_page(tmp_path: Path) -> None:
     said: list[str] = []
-    outcomes: list[str] = []
-    for _ in range(2):
-        ids = measure(
-            STUDY, tmp_path, seeds=[5], processes=1, report=lambda one: outcomes.append(one.outcome)
-        )
-    assert outcomes == ["measured", "measured", "reused", "reused"]
-    results = conclude(STUDY, tmp_path, ids, say=said.append)
+    points = STUDY.runs([5])
+    run_batch(points, tmp_path, processes=1)
+    results = conclude(STUDY, tmp_path, [run.run_id for run in points], say=said.append)
     assert said == ["building tables ...", "validating ...", "publishing ..."]
     assert set(results.tables["instances"][0]) == {"manufacturing", "cell_images"}
     assert all(number >= 1 for number in results.tables["instances"][0].values())
