@@ -65,9 +65,9 @@ def results(database_url: str) -> list[Dataset]:
 def _columns(table: str) -> dict[str, Any]:
     from openlineage.client.facet_v2 import schema_dataset as facet
 
-    from include.results.tables.catalogue import ADVICE_RANKING, INPUT_CHECKS, PUBLISHED, schema_of
+    from include.results.tables.catalogue import DOCUMENTED, schema_of
 
-    if table not in (*PUBLISHED, INPUT_CHECKS, ADVICE_RANKING):
+    if table not in DOCUMENTED:
         return {}
     columns = [
         facet.SchemaDatasetFacetFields(column.name, column.type)

@@ -237,8 +237,8 @@ def show_asset(name: str) -> FileResponse:
     return FileResponse(HERE / name, media_type=ASSETS[name], headers=dict(HEADERS))
 
 
-def _page(name: str, content: Mapping[str, object]) -> HTMLResponse:
-    return HTMLResponse(render(name, content), headers=dict(PAGE_HEADERS))
+def _page(name: str, content: Mapping[str, object], status: int = 200) -> HTMLResponse:
+    return HTMLResponse(render(name, content), status, dict(PAGE_HEADERS))
 
 
 async def _refused(request: Request, error: Exception) -> Response:
@@ -262,5 +262,4 @@ async def _misunderstood(request: Request, error: Exception) -> Response:
 
 
 def _message(text: str, status: int) -> HTMLResponse:
-    content = render("message", {"text": text})
-    return HTMLResponse(content, status_code=status, headers=dict(PAGE_HEADERS))
+    return _page("message", {"text": text}, status)

@@ -175,13 +175,10 @@ def _folded(values: Sequence[Any]) -> Any:
     """Of one run its own value, of several the mean, where all have a number."""
     if len(values) == 1:
         return values[0]
-    means = [as_mean(value) for value in values]
-    if all(mean is not None for mean in means) and values:
+    if all(as_mean(value) is not None for value in values):
         return mean_of(values)
-    distinct = dict.fromkeys(values)
-    return (
-        next(iter(distinct)) if len(distinct) == 1 else ", ".join(str(value) for value in distinct)
-    )
+    distinct = list(dict.fromkeys(values))
+    return distinct[0] if len(distinct) == 1 else ", ".join(map(str, distinct))
 
 
 def _lines(table: str, tables_by_run: Sequence[Mapping[str, list[Row]]]) -> Iterator[Line]:
