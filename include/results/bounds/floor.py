@@ -19,8 +19,6 @@ from include.experiment.run import Run
 from include.model.host import HostFlavor, PriceBook
 from include.results.bounds.demand import Demand, demand_of, room_of
 
-WITHIN_S = 60.0
-
 
 @dataclass(frozen=True, slots=True)
 class Floor:
@@ -33,7 +31,7 @@ class Floor:
     high: float | None
 
 
-def floor_of(run: Run, book: PriceBook, within_s: float = WITHIN_S) -> Floor:
+def floor_of(run: Run, book: PriceBook, within_s: float) -> Floor:
     """The floor of a run under a price book; the solver stops after ``within_s`` seconds."""
     boot_s = run.calibration["host_boot_s"][0] + run.calibration["instance_start_s"][0]
     return floor_of_demand(demand_of(run), run.flavor, book, boot_s, within_s)

@@ -44,7 +44,7 @@ def figures_of(run: Run, store: RunStore) -> RunFigures:
     return RunFigures(
         {name: 100 * fmean(share <= limit for share in shares) for name, limit in LEVELS},
         {name: 100 * fmean(values) for name, values in own.items() if values},
-        _by_minute(measured_rows(store, "queue").to_pylist(), "instances"),
+        _instances(measured_rows(store, "queue").to_pylist()),
         _leased(measured_rows(store, "lease").to_pylist(), run.spec.duration_s),
         {name: activities.count(name) for name in ACTIVITIES},
     )
@@ -60,11 +60,11 @@ def cell_figures(run: RunFigures) -> dict[str, float]:
     }
 
 
-def _by_minute(queues: Rows, column: str) -> list[float]:
-    """Means over the readings of a minute of the sum over operators."""
+def _instances(queues: Rows) -> list[float]:
+    """Instances of all operators by minute, means over its readings."""
     readings: dict[float, float] = {}
     for row in queues:
-        readings[row["time_s"]] = readings.get(row["time_s"], 0) + row[column]
+        readings[row["time_s"]] = readings.get(row["time_s"], 0) + row["instances"]
     minutes: dict[int, list[float]] = {}
     for time_s, total in sorted(readings.items()):
         minutes.setdefault(int((time_s - 1e-6) // 60), []).append(total)

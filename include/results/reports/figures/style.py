@@ -75,17 +75,19 @@ def up_to_most(rows: Iterable[Mapping[str, Any]], value: Callable[[Any], float |
     return up_to(peak for peak in highest.values() if peak <= most)
 
 
-def share_limits(axes: Sequence[Axes], *, x: bool = True) -> None:
-    """Give panels that were drawn the limits that fit all of them; the x axis only on demand."""
+def share_limits(axes: Sequence[Axes]) -> None:
+    """Give panels that were drawn the limits that fit all of them."""
     low, high = zip(*(axis.get_ylim() for axis in axes), strict=True)
     left, right = zip(*(axis.get_xlim() for axis in axes), strict=True)
     for axis in axes:
         axis.set_ylim(min(low), max(high))
-        if x:
-            axis.set_xlim(min(left), max(right))
+        axis.set_xlim(min(left), max(right))
 
 
-def panels(heights: Sequence[float], width_in: float = 7.6) -> tuple[Figure, list[Axes]]:
+WIDTH_IN = 7.6
+
+
+def panels(heights: Sequence[float], width_in: float = WIDTH_IN) -> tuple[Figure, list[Axes]]:
     """A figure of panels above each other that share the x axis; heights in inches."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
@@ -98,15 +100,13 @@ def panels(heights: Sequence[float], width_in: float = 7.6) -> tuple[Figure, lis
         return figure, list(axes[:, 0])
 
 
-def grid(
-    rows: int, columns: int, height_in: float, width_in: float = 7.6
-) -> tuple[Figure, list[Axes]]:
+def grid(rows: int, columns: int, height_in: float) -> tuple[Figure, list[Axes]]:
     """A figure of panels in rows and columns, each with axes of its own, row by row."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
     with rc_context(_SETTINGS):
-        figure = Figure(figsize=(width_in, rows * height_in), layout="constrained")
+        figure = Figure(figsize=(WIDTH_IN, rows * height_in), layout="constrained")
         return figure, list(figure.subplots(rows, columns, squeeze=False).flat)
 
 
