@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from include.cli.options import DEFAULT_ROOT, Database, Root
-from include.model.errors import SpecError
 from include.studies import ALIASES, STUDIES
 
 if TYPE_CHECKING:
@@ -33,9 +32,10 @@ def reproduce(
     """Repeat the evaluation of PeerJ CS 141 and compare every figure."""
     from include.results.tables.quarantine import require_none_left_out
     from include.studies import study_named
+    from include.studies.base import seeds_in
     from include.studies.nightly import keep_as_baseline
 
-    study, chosen = study_named("peerj141"), _numbers(seeds) if seeds else None
+    study, chosen = study_named("peerj141"), seeds_in(seeds, "--seeds") if seeds else None
     results = _conduct(study, root, processes, chosen, database)
     if set_baseline:
         folder = root.resolve() / study.experiment
@@ -60,9 +60,10 @@ def paper(
     """
     from include.results.tables.quarantine import require_none_left_out
     from include.studies import study_named
+    from include.studies.base import seeds_in
 
-    study = study_named(name)
-    _conduct(study, root, processes, _numbers(seeds) if seeds else None, database)
+    study, chosen = study_named(name), seeds_in(seeds, "--seeds") if seeds else None
+    _conduct(study, root, processes, chosen, database)
     require_none_left_out(root.resolve() / study.experiment)
 
 
@@ -87,19 +88,6 @@ def _conduct(
         typer.echo(sentence)
     typer.echo(f"Page: {root / study.experiment / 'published' / 'report.html'}")
     return results
-
-
-def _numbers(text: str) -> list[int]:
-    from pydantic import TypeAdapter, ValidationError
-
-    from include.experiment.spec import Seeds
-    from include.workloads.topologies import complaint
-
-    try:
-        return list(dict.fromkeys(TypeAdapter(Seeds).validate_python(text)))
-    except ValidationError as error:
-        problems = [complaint(problem, "seeds") for problem in error.errors(include_url=False)]
-        raise SpecError("--seeds", problems) from None
 
 
 def calibrate(

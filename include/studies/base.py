@@ -15,9 +15,11 @@ from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
 
 import yaml
+from pydantic import TypeAdapter, ValidationError
 
-from include.experiment.spec import RunSpec, load_spec
+from include.experiment.spec import RunSpec, Seeds, load_spec
 from include.files.whole import csv_text
+from include.model.errors import SpecError
 from include.results.reports.comparison import Reference, nothing_printed
 from include.results.tables.catalogue import PUBLISHED
 from include.results.tables.staged import Row, read_staged
@@ -25,6 +27,7 @@ from include.runs.measurements.store import RunStore
 from include.studies.page import on_pattern, why_apart
 from include.studies.page import summary as claims_summary
 from include.studies.results import Rows, StudyResults
+from include.workloads.topologies import complaint
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -165,6 +168,15 @@ def runs_of(
         for point in load_spec(SPECS / f"{name}.yaml").model_copy(update=changes).points():
             runs.setdefault(point.run_id, point)
     return list(runs.values())
+
+
+def seeds_in(text: str, where: str) -> list[int]:
+    """The seeds that were typed, each once. Raises SpecError about ``where`` for other text."""
+    try:
+        return list(dict.fromkeys(TypeAdapter(Seeds).validate_python(text)))
+    except ValidationError as error:
+        problems = [complaint(problem, "seeds") for problem in error.errors(include_url=False)]
+        raise SpecError(where, problems) from None
 
 
 @cache

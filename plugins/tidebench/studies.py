@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import BaseOperator
 from airflow.sdk.exceptions import AirflowFailException
 
-from include.model.errors import SpecError
 from include.studies import NIGHT, PART, STUDIES, study_named
 from tidebench.stage import Review, data_root, without_vain_retries
 
@@ -69,26 +68,19 @@ class ChooseStudies(BaseOperator):
         """Return one experiment per study, each once. Fails for good when there is none."""
         with without_vain_retries():
             chosen = [study_named(name).name for name in context["params"]["studies"]]
-            seeds_in(context)
+            seeds_of(context)
         if not chosen:
             raise AirflowFailException(f"no study is chosen; there are {', '.join(STUDIES)}")
         part = PART if context["params"].get("seeds") or context["params"].get("patterns") else ""
         return [f"{NIGHT}{name}{part}" for name in dict.fromkeys(chosen)]
 
 
-def seeds_in(context: Context) -> list[int]:
+def seeds_of(context: Context) -> list[int]:
     """The seeds that a night is asked for; none for those of its studies. Raises SpecError."""
-    from pydantic import TypeAdapter, ValidationError
-
-    from include.experiment.spec import Seeds
-    from include.workloads.topologies import complaint
+    from include.studies.base import seeds_in
 
     text = str(context["params"].get("seeds", ""))
-    try:
-        return TypeAdapter(Seeds).validate_python(text) if text.strip() else []
-    except ValidationError as error:
-        problems = [complaint(problem, "seeds") for problem in error.errors(include_url=False)]
-        raise SpecError("the params", problems) from None
+    return seeds_in(text, "the params") if text.strip() else []
 
 
 class ResolveStudies(BaseOperator):
@@ -113,7 +105,7 @@ class ResolveStudies(BaseOperator):
             study = experiment.removeprefix(NIGHT).removesuffix(PART)
             with without_vain_retries():
                 patterns = context["params"].get("patterns", ())
-                runs = runs_of_night(study_named(study), seeds_in(context), patterns)
+                runs = runs_of_night(study_named(study), seeds_of(context), patterns)
             begin_night(data_root() / experiment, context["run_id"])
             for run in runs:
                 name = f"{study}: {run.topology}, {run.pattern}, "
