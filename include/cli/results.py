@@ -57,9 +57,9 @@ def report(
             typer.echo(f"not in this report, because they are being measured: {names}")
         root = DEFAULT_ROOT if is_remote(folder) else here.parent
         typer.echo("building tables ...")
-        build_tables(here, here.name, master=master)
+        build_tables(here, master=master)
         typer.echo("validating ...")
-        check_tables(here, here.name)
+        check_tables(here)
         typer.echo("publishing ...")
         publish_experiment(here, database or f"sqlite:///{root / 'results.db'}")
         text = summary(here, printed)

@@ -34,9 +34,9 @@ def conclude(
     """
     folder = root / study.experiment
     say("building tables ...")
-    build_tables(folder, folder.name, runs)
+    build_tables(folder, runs)
     say("validating ...")
-    check_tables(folder, folder.name)
+    check_tables(folder)
     say("publishing ...")
     return publish_study(study, folder, database_url or f"sqlite:///{root / 'results.db'}")
 
@@ -68,7 +68,7 @@ def publish_experiment(folder: Path, database_url: str, by: DagRun = BY_HAND) ->
         publish_study(study, folder, database_url, by)
     else:
         files = partial(report_files, reference=printed)
-        publish(folder, folder.name, database_url, by, files)
+        publish(folder, database_url, by, files)
 
 
 def publish_study(
@@ -96,7 +96,7 @@ def publish_study(
         beside = sorted([*texts, *(f"{table}.parquet" for table in tables), *ALWAYS])
         yield "report.html", render_page(results, about, checks, beside)
 
-    publish(folder, folder.name, database_url, by, files)
+    publish(folder, database_url, by, files)
     return results
 
 

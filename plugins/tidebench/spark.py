@@ -78,7 +78,7 @@ class BuildTables(SparkJob):
         if self.cells is None:
             raise AirflowSkipException("there are no cells; the log of resolve_matrix says why")
         folder = data_root() / self.experiment
-        arguments = ["--folder", str(folder), "--experiment", self.experiment]
+        arguments = ["--folder", str(folder)]
         runs: Sequence[str] = ()
         if self.cells:
             runs = measured_runs(self.cells, self.experiment)

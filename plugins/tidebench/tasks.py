@@ -150,7 +150,7 @@ class CheckTables(Review):
         from include.results.quality.gates import check_tables
         from include.results.tables.quarantine import read_quarantine, sentences
 
-        verdict = check_tables(root / experiment, experiment)
+        verdict = check_tables(root / experiment)
         for sentence in sentences(read_quarantine(root / experiment)):
             self.log.warning("tidebench: %s", sentence)
         left_out = list(verdict["quarantined"])

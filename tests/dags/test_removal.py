@@ -24,7 +24,7 @@ def folder(data_root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A published run, and one that is stored only."""
     monkeypatch.setenv("TIDEBENCH_DATA_ROOT", str(data_root))
     folder = let_pass(stage(data_root / "demo"))
-    publish(folder, "demo", url(folder))
+    publish(folder, url(folder))
     for run in (RUN, "other"):
         manifest = RunStore(folder, "demo", run).manifest
         manifest.parent.mkdir(parents=True)

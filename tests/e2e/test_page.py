@@ -35,7 +35,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("data")
     url = f"sqlite:///{root / 'results.db'}"
     first = let_pass(stage(root / "first"))
-    publish(first, "first", url, DagRun("experiment", "manual__2026-01-01T00:00:00+00:00"))
+    publish(first, url, DagRun("experiment", "manual__2026-01-01T00:00:00+00:00"))
     (first / "secret.html").write_text("secret")
     (first / "published" / "notes.py").write_text("secret")
     (first / "published" / "runs").mkdir()
@@ -48,7 +48,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     other = stage(root / "other", "threshold-x", controller="threshold")
     tables = tables_of("threshold-x", controller="threshold")
     restage(other, "runs", [tables["runs"][0] | {"variant": EVIL}])
-    publish(let_pass(other), "other", url)
+    publish(let_pass(other), url)
     failed = stage(root / "failed")
     check = Check(
         table="cost", columns=("leases",), expectation="made_up", sentence=f"No {EVIL}.",

@@ -25,7 +25,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """One published experiment."""
     root = tmp_path_factory.mktemp("data")
     first = let_pass(stage(root / "first"))
-    publish(first, "first", f"sqlite:///{root / 'results.db'}", DagRun("experiment", "manual__1"))
+    publish(first, f"sqlite:///{root / 'results.db'}", DagRun("experiment", "manual__1"))
     return root
 
 

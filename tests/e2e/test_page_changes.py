@@ -36,8 +36,8 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = stage(root / "given", SPEC.run_id, controller="threshold", pattern="stepwise")
     change(folder, "runs", seed=7, btu_min=20.0, testbed="docker")
     change(folder, "outcomes", strict_total_cost=77.0)
-    publish(let_pass(folder), "given", url)
-    publish(let_pass(stage(root / "other")), "other", url)
+    publish(let_pass(folder), url)
+    publish(let_pass(stage(root / "other")), url)
     (root / "given" / "published" / "leak.html").symlink_to("/etc/hostname")
     (root / "given" / "published" / "notes.py").write_text("secret")
     return root

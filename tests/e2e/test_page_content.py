@@ -35,12 +35,12 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     mark_origin(store, EARLY)
     store.manifest.write_text("{}")
     os.utime(store.manifest, (COMPLETE_S, COMPLETE_S))
-    check_tables(folder, "demo")
-    publish(folder, "demo", url, DagRun("experiment", "manual__late"))
+    check_tables(folder)
+    publish(folder, url, DagRun("experiment", "manual__late"))
     busy = stage(root / "busy", "busy")
     restage(busy, "timeline", [row | {"hosts": 40} for row in tables_of("busy")["timeline"]])
-    check_tables(busy, "busy")
-    publish(busy, "busy", url, DagRun("experiment", "manual__busy"))
+    check_tables(busy)
+    publish(busy, url, DagRun("experiment", "manual__busy"))
     return root
 
 

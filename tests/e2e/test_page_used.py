@@ -26,7 +26,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two experiments of one run each."""
     root = tmp_path_factory.mktemp("data")
     for name in ("one", "other"):
-        publish(let_pass(stage(root / name)), name, f"sqlite:///{root / 'results.db'}")
+        publish(let_pass(stage(root / name)), f"sqlite:///{root / 'results.db'}")
     return root
 
 

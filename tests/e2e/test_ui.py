@@ -44,7 +44,7 @@ def page() -> Iterator[Page]:
 def other(root: Path) -> None:
     """A second run, made up and published, to compare with."""
     folder = let_pass(stage(root / "seen-too"))
-    publish(folder, folder.name, f"sqlite:///{root / 'results.db'}")
+    publish(folder, f"sqlite:///{root / 'results.db'}")
 
 
 @pytest.fixture

@@ -65,7 +65,7 @@ def test_a_warning_leaves_no_run_out_and_stands_in_verdict_data_docs_and_page(
         "include.results.quality.expectations.read_sql_yaml",
         lambda table, name: entries.get(table) or read_sql_yaml(table, name),
     )
-    verdict = check_tables(folder, "demo")
+    verdict = check_tables(folder)
     assert verdict["passed"]
     assert not verdict["quarantined"]
     (warned,) = [check for check in verdict["checks"] if not check["passed"]]
@@ -73,7 +73,7 @@ def test_a_warning_leaves_no_run_out_and_stands_in_verdict_data_docs_and_page(
     assert {row["paid_btus"] for row in warned["rows"]} == {3}
     shown = next((folder / "data_docs" / "validations" / "cost").rglob("*.html")).read_text()
     assert "Failed" in shown
-    publish(folder, "demo", f"sqlite:///{tmp_path / 'results.db'}")
+    publish(folder, f"sqlite:///{tmp_path / 'results.db'}")
     page = (folder / "published" / "report.html").read_text()
     assert "1 with a warning" in page
     assert "<code>cost.paid_btus</code> paid_btus is at least 4." in page
@@ -86,7 +86,7 @@ def test_a_warning_leaves_no_run_out_and_stands_in_verdict_data_docs_and_page(
 def good(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
     """Tables that were checked, and the verdict; a test that changes them takes a copy."""
     folder = stage(tmp_path_factory.mktemp("good") / "demo")
-    return folder, check_tables(folder, "demo")
+    return folder, check_tables(folder)
 
 
 def test_good_tables_pass_and_leave_data_docs(good: tuple[Path, dict[str, Any]]) -> None:
@@ -120,7 +120,7 @@ def test_bad_tables_are_named_down_to_the_row(tmp_path: Path) -> None:
     change(folder, INPUT_CHECKS, measured=3.0)
     restage(folder, "scaling_total", read_staged(folder, "scaling_total") * 2)
     with pytest.raises(GateFailed) as caught:
-        check_tables(folder, "demo")
+        check_tables(folder)
     message = str(caught.value)
     assert "compliance.relaxed_compliance_percent: " in message
     assert f"relaxed_compliance_percent=120.0, run={RUN}, scope=O1" in message
@@ -145,7 +145,7 @@ def test_missing_runs_rows_and_columns_are_named(tmp_path: Path) -> None:
     restage(folder, "timeline", [])
     staged_path(folder, "decisions").write_bytes(staged_path(folder, "utilisation").read_bytes())
     with pytest.raises(GateFailed) as caught:
-        check_tables(folder, "demo")
+        check_tables(folder)
     message = str(caught.value)
     assert "compliance.run: Every measured run is in the table." in message
     assert "missing=lost" in message
@@ -158,7 +158,7 @@ def test_a_table_that_was_not_built_is_named(tmp_path: Path) -> None:
     folder = stage(tmp_path / "demo")
     staged_path(folder, "cost").unlink()
     with pytest.raises(StoreError, match=r"cost\.parquet is missing. Build the tables first"):
-        check_tables(folder, "demo")
+        check_tables(folder)
 
 
 def test_tables_built_again_are_checked_again(
@@ -187,7 +187,7 @@ def test_each_run_that_fails_is_left_out_with_what_it_failed_and_the_good_one_pa
         if table == "decisions":
             rows += each["unmeasured"][table]
         restage(folder, table, rows if is_by_run(table) else each["good"][table])
-    verdict = check_tables(folder, "demo")
+    verdict = check_tables(folder)
     assert verdict["passed"]
     rows_by_check = {
         run: [(check["table"], check["columns"]) for check in checks]

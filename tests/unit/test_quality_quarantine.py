@@ -136,7 +136,7 @@ def test_who_was_left_out_is_said_before_what_passed(
 def test_the_nine_are_published_as_if_the_tenth_had_never_been(ten: Path, tmp_path: Path) -> None:
     alone = shutil.copytree(ten, tmp_path / "ten")
     said("remove", str(alone), BAD.run_id)
-    build_tables(alone, "ten", master="local[1]")
+    build_tables(alone, master="local[1]")
     assert read_quarantine(alone) == {}
     for table in PUBLISHED:
         file = f"staged/{table}.parquet"
@@ -145,4 +145,4 @@ def test_the_nine_are_published_as_if_the_tenth_had_never_been(ten: Path, tmp_pa
 
 def test_a_check_repeated_says_the_same(ten: Path) -> None:
     before = json.loads((ten / "data_docs" / "verdict.json").read_text())
-    assert json.loads(json.dumps(check_tables(ten, "ten"))) == before
+    assert json.loads(json.dumps(check_tables(ten))) == before

@@ -51,7 +51,7 @@ def once(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = let_pass(stage(root / "demo", SPEC.run_id))
     keep_sources(folder, sources_of(folder, [SPEC.run_id]))
     (folder / "data_docs" / "index.html").write_text("the gate writes it")
-    publish(folder, "demo", f"sqlite:///{root / 'results.db'}")
+    publish(folder, f"sqlite:///{root / 'results.db'}")
     return folder
 
 
@@ -212,7 +212,7 @@ def test_the_same_experiment_gives_the_same_bytes_later_and_elsewhere(
     once: Path, folder: Path, tmp_path: Path
 ) -> None:
     pack_crate(once, tmp_path / "first.zip")
-    publish(folder, "demo", f"sqlite:///{tmp_path / 'results.db'}")
+    publish(folder, f"sqlite:///{tmp_path / 'results.db'}")
     pack_crate(folder, tmp_path / "again.zip")
     assert (tmp_path / "first.zip").read_bytes() == (tmp_path / "again.zip").read_bytes()
 
@@ -228,7 +228,7 @@ def test_a_run_without_its_arrivals_is_published_and_not_described(
 ) -> None:
     (folder / "runs" / SPEC.run_id / "arrivals.csv").unlink()
     keep_sources(folder, sources_of(folder, [SPEC.run_id]))
-    assert publish(folder, "demo", f"sqlite:///{tmp_path / 'results.db'}")
+    assert publish(folder, f"sqlite:///{tmp_path / 'results.db'}")
     with pytest.raises(PublishError, match=f"run {SPEC.run_id} was published and is not kept"):
         pack_crate(folder, tmp_path / "demo.zip")
 

@@ -39,12 +39,12 @@ def published(tmp_path: Path) -> str:
     url = f"sqlite:///{tmp_path / 'results.db'}"
     folder = stage(tmp_path / "demo", "early")
     measured(folder, "early", FIRST)
-    publish(let_pass(folder), "demo", url, FIRST)
+    publish(let_pass(folder), url, FIRST)
     measured(folder, "late", SECOND)
     for table in PUBLISHED:
         if table not in ABOUT_ALL:
             restage(folder, table, read_staged(folder, table) + tables_of("late")[table])
-    publish(let_pass(folder), "demo", url, SECOND)
+    publish(let_pass(folder), url, SECOND)
     return url
 
 
@@ -68,7 +68,7 @@ def test_a_database_without_origins_is_read_and_learns_them(published: str, tmp_
     assert {row["run"] for row in rows} == {"early", "late"}
     assert {row["measured_at"] for row in rows} == {None}
     assert {row["dag_run"] for row in rows} == {"manual__2"}
-    publish(tmp_path / "demo", "demo", published)
+    publish(tmp_path / "demo", published)
     rows = find_runs(published, Query()).runs
     assert [row["measured_dag_run"] for row in rows] == ["manual__2", "manual__1"]
 

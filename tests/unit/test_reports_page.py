@@ -59,11 +59,11 @@ class _Elements(HTMLParser):
 
 
 def test_only_the_papers_own_case_is_held_against_the_paper(tmp_path: Path) -> None:
-    folder = stage(tmp_path)
+    folder = stage(tmp_path / "demo")
     change(folder, "runs", topology="manufacturing_live", conditions="testbed=docker")
     assert "<small>paper" not in _page(folder)
     let_pass(folder)
-    publish(folder, "demo", f"sqlite:///{tmp_path / 'results.db'}")
+    publish(folder, f"sqlite:///{tmp_path / 'results.db'}")
     assert "Published: PeerJ" not in summary(folder, printed)
 
 
@@ -73,15 +73,15 @@ def test_regret_is_shown_once_there_is_a_cover_and_until_then_how_to_get_it(
     asked = "<code>tidebench bound FOLDER</code>"
     assert asked in page
     assert ">cover cost</th>" not in page
-    folder = let_pass(stage(tmp_path))
-    publish(folder, "demo", f"sqlite:///{tmp_path / 'results.db'}")
+    folder = let_pass(stage(tmp_path / "demo"))
+    publish(folder, f"sqlite:///{tmp_path / 'results.db'}")
     assert "Regret" not in summary(folder)
     change(folder, "cost", cover_cost=50.0, regret=1.4, total_regret=1.94)
     covered = _page(folder)
     assert asked not in covered
     assert '<td class="n">50.00</td><td class="n">1.40</td><td class="n">1.94</td></tr>' in covered
     assert "run that lets items wait can be below 1" in covered
-    publish(let_pass(folder), "demo", f"sqlite:///{tmp_path / 'results.db'}")
+    publish(let_pass(folder), f"sqlite:///{tmp_path / 'results.db'}")
     lines = [line.split() for line in summary(folder).splitlines() if "Regret:" in line]
     assert lines == [
         ["Regret:", "hosts", "/", "cover,", "BTU", "10", "min", "1.40"],
@@ -194,7 +194,7 @@ def test_more_memory_than_a_host_has_is_explained_where_it_stands(tmp_path: Path
 def test_every_link_of_the_page_leads_to_a_file_that_is_there(tmp_path: Path) -> None:
     folder = let_pass(stage(tmp_path / "demo"))
     (folder / "data_docs" / "index.html").write_text("the gate writes it")
-    files = publish(folder, "demo", f"sqlite:///{tmp_path / 'results.db'}")
+    files = publish(folder, f"sqlite:///{tmp_path / 'results.db'}")
     page = (folder / "published" / "report.html").read_text(encoding="utf-8")
     links = {attributes["href"] for tag, attributes in _Elements(page).seen if tag == "a"}
     ids = {attributes["id"] for _, attributes in _Elements(page).seen if "id" in attributes}
@@ -319,7 +319,7 @@ def test_every_one_of_many_runs_has_a_page_of_its_own(tmp_path: Path) -> None:
     folder = stage(tmp_path / "demo")
     for table, rows in _of_many(tmp_path / "made", 21).items():
         restage(folder, table, rows)
-    files = publish(let_pass(folder), "demo", f"sqlite:///{tmp_path / 'results.db'}")
+    files = publish(let_pass(folder), f"sqlite:///{tmp_path / 'results.db'}")
     published = folder / "published"
     page = (published / "report.html").read_text(encoding="utf-8")
     links = [attributes["href"] for tag, attributes in _Elements(page).seen if tag == "a"]
@@ -389,7 +389,7 @@ def test_each_case_is_held_against_its_own_published_figure(
 
 def test_the_summary_shows_what_was_controlled_or_published(tmp_path: Path) -> None:
     folder = let_pass(stage(tmp_path / "demo"))
-    publish(folder, "demo", f"sqlite:///{tmp_path / 'results.db'}")
+    publish(folder, f"sqlite:///{tmp_path / 'results.db'}")
     lines = [line.split() for line in summary(folder, printed).splitlines()]
     assert lines[0][0] == f"{RUN}:"
     assert ["Real-time", "49.0", "49.0", "+0.0"] in lines

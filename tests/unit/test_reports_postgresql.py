@@ -90,10 +90,10 @@ def _count(url: str, question: str) -> int:
 
 def test_publishing_twice_gives_the_same_rows(server: str, tmp_path: Path) -> None:
     folder = let_pass(stage(tmp_path / "demo"))
-    publish(folder, "demo", server)
+    publish(folder, server)
     change(folder, "cost", leases=1)
-    publish(let_pass(folder), "demo", server)
-    publish(folder, "demo", server)
+    publish(let_pass(folder), server)
+    publish(folder, server)
     assert _count(server, "SELECT count(*) FROM cost WHERE experiment = 'demo'") == 2
     assert _count(server, "SELECT sum(leases) FROM cost") == 3
     assert _count(server, "SELECT count(DISTINCT edition) FROM runs") == 1
@@ -105,21 +105,21 @@ def test_a_locked_table_leaves_everything(
 ) -> None:
     monkeypatch.setattr("include.results.reports.database._WAIT_S", 2)
     folder = let_pass(stage(tmp_path / "locked"))
-    publish(folder, "locked", server)
+    publish(folder, server)
     before = (folder / "published" / "manifest.json").read_bytes()
     change(folder, "cost", leases=1)
     let_pass(folder)
     with sa.create_engine(server, poolclass=sa.NullPool).begin() as other:
         other.execute(sa.text('LOCK TABLE "cost" IN ACCESS EXCLUSIVE MODE'))
         with pytest.raises(PublishError, match="lock timeout") as caught:
-            publish(folder, "locked", server)
+            publish(folder, server)
     assert "s3cret" not in str(caught.value)
     assert (folder / "published" / "manifest.json").read_bytes() == before
 
 
 def test_what_was_published_is_found_and_read(server: str, tmp_path: Path) -> None:
     folder = let_pass(stage(tmp_path / "found"))
-    publish(folder, "found", server, DagRun("experiment", "manual__1"))
+    publish(folder, server, DagRun("experiment", "manual__1"))
     for order in ORDERS:
         query = Query(equal={"experiment": "found"}, text="FOUND walk_1", sort=order)
         (row,) = find_runs(server, query).runs
@@ -132,7 +132,7 @@ def test_what_was_published_is_found_and_read(server: str, tmp_path: Path) -> No
 
 def test_labels_and_every_filter_are_those_of_sqlite(server: str, tmp_path: Path) -> None:
     folder = let_pass(stage(tmp_path / "said"))
-    publish(folder, "said", server)
+    publish(folder, server)
     labels = Change(tags=["paper"], note="It was cold.", archived=True)
     assert change_labels(server, [("said", RUN)], labels, "ada") == 1
     assert change_labels(server, [("said", RUN)], Change(add_tags=["two"]), "ada") == 1
@@ -154,14 +154,14 @@ def test_tables_of_an_earlier_version_get_the_columns_they_lack(
     server: str, tmp_path: Path
 ) -> None:
     folder = let_pass(stage(tmp_path / "earlier"))
-    publish(folder, "earlier", server)
+    publish(folder, server)
     rows = _count(server, "SELECT count(*) FROM compliance")
     with sa.create_engine(server, poolclass=sa.NullPool).begin() as other:
         other.execute(sa.text('ALTER TABLE "compliance" DROP COLUMN age_p95_ms'))
-    publish(let_pass(stage(tmp_path / "later")), "later", server)
+    publish(let_pass(stage(tmp_path / "later")), server)
     empty = "SELECT count(*) FROM compliance WHERE age_p95_ms IS NULL AND experiment = "
     assert _count(server, "SELECT count(*) FROM compliance") > rows
     assert _count(server, f"{empty}'earlier'") > 0, "filled when it is published again"
     assert _count(server, f"{empty}'later'") == 0
-    publish(folder, "earlier", server)
+    publish(folder, server)
     assert _count(server, f"{empty}'earlier'") == 0

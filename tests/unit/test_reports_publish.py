@@ -41,7 +41,7 @@ def kill(event, arguments):
             os.kill(os.getpid(), signal.SIGKILL)
 
 sys.addaudithook(kill)
-publish(Path(sys.argv[1]), "demo", sys.argv[2])
+publish(Path(sys.argv[1]), sys.argv[2])
 """
 
 
@@ -54,7 +54,7 @@ def folder(tmp_path: Path) -> Path:
 @pytest.fixture(scope="module")
 def published_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = let_pass(stage(tmp_path_factory.mktemp("once") / "demo"))
-    publish(folder, "demo", _url(folder))
+    publish(folder, _url(folder))
     return folder
 
 
@@ -79,7 +79,7 @@ def _rows(folder: Path, table: str) -> list[tuple[Any, ...]]:
 
 
 def test_every_table_is_published_in_every_format(folder: Path) -> None:
-    files = publish(folder, "demo", _url(folder))
+    files = publish(folder, _url(folder))
     names = {path.name for path in files}
     suffixes = ("parquet", "csv", "md", "tex")
     wanted = {f"{table}.{suffix}" for table in PUBLISHED for suffix in suffixes}
@@ -100,7 +100,7 @@ def test_the_manifest_names_runs_rows_and_hashes(published: Path) -> None:
 
 def test_runs_that_are_not_measured_are_missed_on_the_page(published: Path) -> None:
     mark_asked(published, [RUN, *(f"tide-s{seed}" for seed in range(1, 9))])
-    publish(let_pass(published), "demo", _url(published))
+    publish(let_pass(published), _url(published))
     page = (published / "published" / "report.html").read_text()
     manifest = json.loads((published / "published" / "manifest.json").read_text())
     assert manifest["not_measured"][-1] == "tide-s8"
@@ -110,7 +110,7 @@ def test_runs_that_are_not_measured_are_missed_on_the_page(published: Path) -> N
 def test_publishing_twice_gives_the_same_bytes_and_rows(published: Path) -> None:
     files = _published(published)
     rows = {table: _rows(published, table) for table in PUBLISHED}
-    publish(published, "demo", _url(published))
+    publish(published, _url(published))
     assert _published(published) == files
     assert {table: _rows(published, table) for table in PUBLISHED} == rows
     assert len(rows["compliance"]) == 3
@@ -119,7 +119,7 @@ def test_publishing_twice_gives_the_same_bytes_and_rows(published: Path) -> None
 def test_a_later_edition_replaces_rows_and_forgets_those_that_are_gone(published: Path) -> None:
     change(published, "cost", leases=1)
     restage(published, "compliance", read_staged(published, "compliance")[:2])
-    publish(let_pass(published), "demo", _url(published))
+    publish(let_pass(published), _url(published))
     assert len(_rows(published, "compliance")) == 2
     assert len(_rows(published, "cost")) == 2
     leases = ["experiment", *schema_of("cost").column_names].index("leases")
@@ -128,8 +128,8 @@ def test_a_later_edition_replaces_rows_and_forgets_those_that_are_gone(published
 
 def test_experiments_share_the_results_database(folder: Path) -> None:
     other = let_pass(stage(folder.parent / "other"))
-    publish(folder, "demo", _url(folder))
-    publish(other, "other", _url(other))
+    publish(folder, _url(folder))
+    publish(other, _url(other))
     assert [row[0] for row in _rows(folder, "runs")] == ["demo", "other"]
 
 
@@ -139,7 +139,7 @@ def test_a_database_from_before_the_regret_gets_its_columns(published: Path) -> 
             for column in ("cover_cost", "regret"):
                 database.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
     change(published, "cost", cover_cost=50.0, regret=1.4)
-    publish(let_pass(published), "demo", _url(published))
+    publish(let_pass(published), _url(published))
     with sqlite3.connect(published.parent / "results.db") as database:
         rows = database.execute("SELECT cover_cost, regret FROM cost ORDER BY price_book")
         assert rows.fetchall() == [(50.0, 1.4), (None, None)]
@@ -152,7 +152,7 @@ def test_a_database_of_an_earlier_version_gets_the_new_columns(published: Path) 
         for column in ("unprocessed_items", "age_p95_ms", "strict_relaxed_compliance_percent"):
             database.execute(f"ALTER TABLE compliance DROP COLUMN {column}")
         database.execute("UPDATE compliance SET experiment = 'older', edition = 'older'")
-    publish(published, "demo", _url(published))
+    publish(published, _url(published))
     with sqlite3.connect(published.parent / "results.db") as database:
         rows = database.execute(
             "SELECT experiment, unprocessed_items, age_p95_ms, strict_relaxed_compliance_percent "
@@ -176,14 +176,14 @@ def test_a_database_of_another_version_says_what_to_do_and_stays(
         database.execute(change_of_it)
     before = _published(published), _rows(published, "cost")
     with pytest.raises(PublishError, match=r"cost have other columns(.|\n)*publish again"):
-        publish(published, "demo", _url(published))
+        publish(published, _url(published))
     assert (_published(published), _rows(published, "cost")) == before
 
 
 def test_tables_that_were_not_checked_are_not_published(folder: Path) -> None:
     change(folder, "cost", leases=1)
     with pytest.raises(GateFailed, match="Check them again before publishing"):
-        publish(folder, "demo", _url(folder))
+        publish(folder, _url(folder))
     assert not (folder / "published").exists()
     assert not (folder.parent / "results.db").exists()
 
@@ -204,7 +204,7 @@ def test_a_database_that_cannot_be_reached_leaves_everything(
     change(published, "cost", leases=1)
     let_pass(published)
     with pytest.raises(PublishError, match=message) as caught:
-        publish(published, "demo", url)
+        publish(published, url)
     assert "s3cret" not in str(caught.value)
     assert _published(published) == before
     assert not list(published.glob(".published*"))
@@ -220,11 +220,11 @@ def test_a_locked_database_leaves_everything(
     other = sqlite3.connect(published.parent / "results.db", isolation_level=None)
     other.execute("BEGIN EXCLUSIVE")
     with pytest.raises(PublishError, match=r"database is locked.*no other program holds"):
-        publish(published, "demo", _url(published))
+        publish(published, _url(published))
     other.close()
     assert _published(published) == before
     assert _rows(published, "cost") == rows
-    publish(published, "demo", _url(published))
+    publish(published, _url(published))
     assert _published(published) != before
 
 
@@ -236,7 +236,7 @@ def test_a_disk_that_is_full_leaves_everything(published: Path) -> None:
     resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, hard))  # the page is larger
     try:
         with pytest.raises(PublishError, match=r"cannot be written: File too large.*Free some"):
-            publish(published, "demo", _url(published))
+            publish(published, _url(published))
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert _published(published) == before
@@ -251,7 +251,7 @@ def test_killed_while_folders_change_places_and_repeated_it_is_as_if_it_never_wa
     rows = _rows(published, "cost")
     change(published, "cost", leases=1)
     undisturbed = shutil.copytree(let_pass(published), tmp_path / "elsewhere" / "demo")
-    publish(undisturbed, "demo", _url(undisturbed))
+    publish(undisturbed, _url(undisturbed))
     killed = subprocess.run(
         [sys.executable, "-c", KILLED, published, _url(published), str(at_change)],
         cwd=REPOSITORY, env=os.environ | {"PYTHONPATH": str(REPOSITORY)}, check=False,
@@ -259,7 +259,7 @@ def test_killed_while_folders_change_places_and_repeated_it_is_as_if_it_never_wa
     assert killed.returncode == -signal.SIGKILL
     assert (published / "published").exists() == (at_change != 2)
     assert _rows(published, "cost") == rows, "nothing is committed"
-    publish(published, "demo", _url(published))
+    publish(published, _url(published))
     assert _published(published) == _published(undisturbed)
     assert _rows(published, "cost") == _rows(undisturbed, "cost")
     assert not list(published.glob(".published*"))
@@ -269,7 +269,7 @@ def test_a_run_that_is_left_out_now_leaves_the_database_and_is_told(published: P
     rows = {table: tables_of("good")[table] for table in (*PUBLISHED, INPUT_CHECKS)}
     for table in rows:
         restage(published, table, rows[table])
-    publish(let_pass(published, RUN), "demo", _url(published))
+    publish(let_pass(published, RUN), _url(published))
     for table in filter(is_by_run, PUBLISHED):
         run = ["experiment", *schema_of(table).column_names].index("run")
         left = {"good"} if rows[table] else set()
@@ -282,6 +282,6 @@ def test_a_run_that_is_left_out_now_leaves_the_database_and_is_told(published: P
     assert f"left out: run {RUN} because It has leases." in page
     for table in filter(is_by_run, rows):
         restage(published, table, [row | {"run": RUN} for row in rows[table]])
-    publish(let_pass(published), "demo", _url(published))
+    publish(let_pass(published), _url(published))
     assert {row[1] for row in _rows(published, "runs")} == {"good", RUN}
     assert "left out: run" not in (published / "published" / "report.html").read_text()

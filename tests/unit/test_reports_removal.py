@@ -29,7 +29,7 @@ def folder(tmp_path: Path) -> Path:
     for table in (*PUBLISHED, INPUT_CHECKS):
         whose = RUNS if is_by_run(table) else RUNS[:1]
         restage(folder, table, [row for run in whose for row in each[run][table]])
-    publish(let_pass(folder), "demo", url(folder))
+    publish(let_pass(folder), url(folder))
     for run in RUNS:
         store = RunStore(folder, "demo", run)
         for file in (store.manifest, store.run_json, store.whole("queue"), store.whole("lease")):

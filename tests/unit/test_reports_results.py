@@ -21,9 +21,9 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> str:
     root = tmp_path_factory.mktemp("results")
     url = f"sqlite:///{root / 'results.db'}"
     first = let_pass(stage(root / "first"))
-    publish(first, "first", url, DagRun(dag_id="experiment", dag_run="manual__1"))
+    publish(first, url, DagRun(dag_id="experiment", dag_run="manual__1"))
     other = let_pass(stage(root / "50%_off", "threshold-x", controller="threshold"))
-    publish(other, "50%_off", url)
+    publish(other, url)
     return url
 
 
@@ -166,7 +166,7 @@ def test_filters_are_columns_of_runs(url: str) -> None:
 
 def test_a_database_without_the_strict_columns_is_read_all_the_same(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'results.db'}"
-    publish(let_pass(stage(tmp_path / "first")), "first", url)
+    publish(let_pass(stage(tmp_path / "first")), url)
     with sqlite3.connect(tmp_path / "results.db") as database:
         for column in ("strict_total_cost", "strict_relaxed_compliance_percent", "age_p95_ms"):
             database.execute(f"ALTER TABLE outcomes DROP COLUMN {column}")

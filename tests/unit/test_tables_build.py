@@ -41,7 +41,7 @@ THRESHOLD = MadeUpRun(run="threshold-s2", controller="threshold", seed=2, durati
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = write_runs(tmp_path_factory.mktemp("data"), "demo", BTU, THRESHOLD)
-    build_tables(folder, "demo", master="local[2]")
+    build_tables(folder, master="local[2]")
     return folder
 
 
@@ -71,7 +71,7 @@ def test_building_again_by_spark_submit_gives_the_same_bytes(folder: Path) -> No
     submit = Path(sys.executable).with_name("spark-submit")
     driver = [part for pair in local_driver().items() for part in ("--conf", "=".join(pair))]
     done = subprocess.run(
-        [submit, "--master", "local[1]", *driver, job, "--folder", folder, "--experiment", "demo"],
+        [submit, "--master", "local[1]", *driver, job, "--folder", folder],
         capture_output=True,
         text=True,
         check=False,
@@ -99,7 +99,7 @@ def test_compiled_queries_on_many_rows_give_the_bytes_of_interpreted_ones(
     other = write_runs(tmp_path, "demo", BTU, THRESHOLD)
     monkeypatch.setattr(build, "MOST_INTERPRETED_ROWS", 0)
     monkeypatch.setattr(build, "MOST_ROWS_READ_HERE", 0)
-    build_tables(other, "demo", master="local[2]")
+    build_tables(other, master="local[2]")
     for path in (folder / "staged").iterdir():
         assert (other / "staged" / path.name).read_bytes() == path.read_bytes(), path.name
 
@@ -113,7 +113,7 @@ def test_a_query_waits_for_every_step_that_it_names() -> None:
 
 def test_only_the_named_runs_are_read(folder: Path, tmp_path: Path) -> None:
     other = write_runs(tmp_path, "demo", BTU, THRESHOLD)
-    rows = build_tables(other, "demo", [THRESHOLD.run], master="local[2]")
+    rows = build_tables(other, [THRESHOLD.run], master="local[2]")
     assert rows["runs"] == 1
     assert {row["run"] for row in read_staged(other, "scaling")} == {THRESHOLD.run}
 
@@ -125,12 +125,12 @@ def test_a_run_whose_files_are_torn_is_left_out_and_back_when_they_are_whole(
     torn = next((folder / "measurements" / "lease").rglob(f"run={BTU.run}/*.parquet"))
     whole = torn.read_bytes()
     torn.write_bytes(whole[:-9])
-    assert build_tables(folder, "demo", master="local[2]")["runs"] == 1
+    assert build_tables(folder, master="local[2]")["runs"] == 1
     ((run, (check,)),) = read_quarantine(folder).items()
     assert run == BTU.run
     assert str(torn) in check.sentence
     torn.write_bytes(whole)
-    assert build_tables(folder, "demo", master="local[2]")["runs"] == 2
+    assert build_tables(folder, master="local[2]")["runs"] == 2
     assert read_quarantine(folder) == {}
 
 
@@ -148,7 +148,7 @@ def test_runs_of_other_files_are_not_averaged(tmp_path: Path) -> None:
         }
         (folder / "runs" / run / "run.json").write_text(json.dumps(inputs))
     with pytest.raises(StoreError, match="another topology under the same name"):
-        build_tables(folder, "demo", master="local[2]")
+        build_tables(folder, master="local[2]")
     assert not (folder / "staged").exists()
 
 
@@ -157,5 +157,5 @@ def test_when_no_run_can_be_read_every_reason_is_told(tmp_path: Path) -> None:
     for part in (folder / "measurements" / "price").rglob("*.parquet"):
         part.unlink()
     with pytest.raises(StoreError) as caught:
-        build_tables(folder, "demo", master="local[2]")
+        build_tables(folder, master="local[2]")
     assert all(f"left out: run {spec.run}" in str(caught.value) for spec in (BTU, THRESHOLD))

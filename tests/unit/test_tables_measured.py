@@ -53,45 +53,45 @@ def test_a_torn_file_is_named(folder: Path) -> None:
     torn = _part(folder, "queue")
     torn.write_bytes(torn.read_bytes()[:-20])
     with pytest.raises(StoreError, match=f"{torn}.*cannot be read"):
-        check_files(folder, "demo", [RUN.run])
+        check_files(folder, [RUN.run])
 
 
 def test_a_file_of_another_version_is_named(folder: Path) -> None:
     other = _part(folder, "lease")
     pq.write_table(pa.table({"host": ["h"]}), other)
     with pytest.raises(StoreError, match=f"{other} has the columns host; this version writes"):
-        check_files(folder, "demo", [RUN.run])
+        check_files(folder, [RUN.run])
 
 
 def test_a_file_that_is_not_what_the_run_has_written_is_named(folder: Path) -> None:
     part = _part(folder, "queue")
     listed = [{"path": str(part.relative_to(folder)), "sha256": digest(part)}]
     (folder / "runs" / RUN.run / "manifest.json").write_text(json.dumps({"parts": listed}))
-    check_files(folder, "demo", [RUN.run])
+    check_files(folder, [RUN.run])
     pq.write_table(pq.ParquetFile(part).read().slice(1), part)
     with pytest.raises(StoreError, match=f"{part} is damaged"):
-        check_files(folder, "demo", [RUN.run])
+        check_files(folder, [RUN.run])
     part.unlink()
     with pytest.raises(StoreError, match=f"{part} is missing"):
-        check_files(folder, "demo", [RUN.run])
+        check_files(folder, [RUN.run])
 
 
 def test_a_run_that_says_nothing_of_itself_is_refused(folder: Path) -> None:
     part = _part(folder, "run")
     pq.write_table(pq.ParquetFile(part).read().slice(1), part)
     with pytest.raises(StoreError, match=f"{part} has 0 rows instead of one"):
-        check_files(folder, "demo", [RUN.run])
+        check_files(folder, [RUN.run])
 
 
 def test_a_complete_run_without_operators_is_refused(folder: Path) -> None:
     _part(folder, "operator").unlink()
     with pytest.raises(StoreError, match="holds no file"):
-        check_files(folder, "demo", [RUN.run])
+        check_files(folder, [RUN.run])
 
 
 def test_a_table_in_which_nothing_happened_may_be_missing(folder: Path) -> None:
     _part(folder, "scaling_activity").unlink()
-    assert check_files(folder, "demo", [RUN.run])["scaling_activity"] == []
+    assert check_files(folder, [RUN.run])["scaling_activity"] == []
 
 
 def test_missing_java_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

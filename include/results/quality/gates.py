@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _SEVERITY = {theirs: ours for ours, theirs in SEVERITIES.items()}
 
 
-def check_tables(folder: Path, experiment: str) -> dict[str, Any]:
+def check_tables(folder: Path) -> dict[str, Any]:
     """Hold every staged table and the counts of the inputs against its suite, run by run.
 
     A run that fails a check, other than one that only warns, is taken out of the staged tables;
@@ -51,7 +51,7 @@ def check_tables(folder: Path, experiment: str) -> dict[str, Any]:
             break
         leave_out(folder, failed)
     verdict = Verdict(
-        experiment=experiment,
+        experiment=folder.name,
         staged=staged_digests(folder),
         checks=tuple(replace(check, rows=check.rows[:ROWS_KEPT]) for check in checks),
         quarantined=read_quarantine(folder),

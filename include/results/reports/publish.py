@@ -42,11 +42,7 @@ QUARANTINE_COLUMNS = ("run", "table", "columns", "expectation", "sentence", "row
 
 
 def publish(
-    folder: Path,
-    experiment: str,
-    database_url: str,
-    by: DagRun = BY_HAND,
-    files: Files | None = None,
+    folder: Path, database_url: str, by: DagRun = BY_HAND, files: Files | None = None
 ) -> list[Path]:
     """Write ``folder/published`` and upsert the same rows into the results database.
 
@@ -70,11 +66,9 @@ def publish(
     target = folder / "published"
     try:
         with new_folder(target) as draft:
-            edition = _write_files(
-                folder, experiment, tables, verdict, draft, files or report_files
-            )
+            edition = _write_files(folder, tables, verdict, draft, files or report_files)
             publication = Publication(
-                experiment=experiment,
+                experiment=folder.name,
                 edition=edition,
                 checks=len(verdict["checks"]),
                 left_out=tuple(verdict["quarantined"]),
@@ -115,18 +109,13 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _write_files(
-    folder: Path,
-    experiment: str,
-    tables: Tables,
-    verdict: dict[str, Any],
-    draft: Path,
-    files: Files,
+    folder: Path, tables: Tables, verdict: dict[str, Any], draft: Path, files: Files
 ) -> str:
     """Write every file to ``draft`` and return the edition: a hash of the tables."""
     staged = verdict["staged"]
     edition = sha256("".join(staged[table] for table in PUBLISHED).encode()).hexdigest()[:16]
     origin: dict[str, Any] = {
-        "experiment": experiment,
+        "experiment": folder.name,
         "edition": edition,
         "git_commit": git_commit() or None,
         "versions": tool_versions(),

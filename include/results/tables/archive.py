@@ -48,7 +48,7 @@ def _make(target: Path) -> None:
     settings = [part for pair in driver.items() for part in ("--conf", "=".join(pair))]
     with tempfile.TemporaryDirectory(prefix="tidebench-archive-") as root:
         run_all(run_from_params({"experiment": "classes", "duration_min": 10}), Path(root))
-        job = [str(_JOB), "--folder", f"{root}/classes", "--experiment", "classes"]
+        job = [str(_JOB), "--folder", f"{root}/classes"]
         subprocess.run(
             [str(_SUBMIT), "--master", "local[*]", *settings, *job],
             capture_output=True, text=True, check=True, timeout=DEADLINE_S,

@@ -50,12 +50,12 @@ if TYPE_CHECKING:
 
 
 def build_tables(
-    folder: Path, experiment: str, runs: Sequence[str] = (), *, master: str | None = "local[*]"
+    folder: Path, runs: Sequence[str] = (), *, master: str | None = "local[*]"
 ) -> dict[str, int]:
     """Write ``folder/staged/<table>.parquet`` for every published table and the input checks.
 
-    ``folder`` is the folder of the experiment; ``runs`` are run ids, none meaning every
-    complete run; ``master`` is a Spark master, None the one that spark-submit has chosen.
+    ``folder`` is the folder of the experiment, called like it; ``runs`` are run ids, none meaning
+    every complete run; ``master`` is a Spark master, None the one that spark-submit has chosen.
     Returns the rows of each table. All queries succeed before the first file is replaced.
     Runs whose files are torn or missing are left out; ``staged/quarantine.json`` says why.
     ``staged/sources.json`` says by their SHA-256 which files of runs the tables are of.
@@ -67,7 +67,7 @@ def build_tables(
     require_java()
     chosen = complete_runs(folder, runs)
     sources = sources_of(folder, chosen)
-    paths, torn = _readable(folder, experiment, chosen)
+    paths, torn = _readable(folder, chosen)
     rows = rows_read(folder, [run for run in chosen if run not in torn])
     few, here = rows <= MOST_INTERPRETED_ROWS, rows <= MOST_ROWS_READ_HERE
     computed = {COVER: read_covers(folder), COST_PART: read_parts(folder)}
@@ -115,15 +115,13 @@ def _rows_of_other_runs(rows: pa.Table, runs: Quarantine) -> pa.Table:
     return rows.filter(pc.invert(pc.is_in(rows["run"], pa.array(list(runs), pa.string()))))
 
 
-def _readable(
-    folder: Path, experiment: str, runs: Sequence[str]
-) -> tuple[dict[str, list[str]], Quarantine]:
+def _readable(folder: Path, runs: Sequence[str]) -> tuple[dict[str, list[str]], Quarantine]:
     """Folders to read per measured table, and the runs whose files cannot be read."""
     paths: dict[str, list[str]] = {}
     torn = {}
     for run in runs:
         try:
-            for table, parts in check_files(folder, experiment, [run]).items():
+            for table, parts in check_files(folder, [run]).items():
                 paths.setdefault(table, []).extend(parts)
         except StoreError as error:
             torn[run] = (unreadable(error),)

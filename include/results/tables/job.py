@@ -1,4 +1,4 @@
-"""The entry point of spark-submit: ``job.py --folder F --experiment E [--runs a,b]``.
+"""The entry point of spark-submit: ``job.py --folder F [--runs a,b]``.
 
 Started by spark-submit, the job runs on the submitted master; started by Python, in this
 process. The folder must be the same path for the driver and the executors.
@@ -24,14 +24,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Build the tables and say how many rows each has; 1 with a message when that fails."""
     parser = argparse.ArgumentParser(description="Build the tables of an experiment with Spark.")
     parser.add_argument("--folder", type=Path, required=True, help="folder of the experiment")
-    parser.add_argument("--experiment", required=True, help="its name")
     parser.add_argument("--runs", default="", help="run ids, separated by commas; default: all")
     options = parser.parse_args(arguments)
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     try:
         rows = build_tables(
-            options.folder,
-            options.experiment,
+            options.folder.absolute(),
             [run for run in options.runs.split(",") if run],
             master=None if submitted else "local[*]",
         )

@@ -74,7 +74,7 @@ def arrow_columns(table: str) -> list[tuple[str, pa.DataType]]:
     return [(n, arrow_type(t)) for n, t in map(str.split, spark_columns(table).split(", "))]
 
 
-def check_files(folder: Path, experiment: str, runs: Sequence[str]) -> dict[str, list[str]]:
+def check_files(folder: Path, runs: Sequence[str]) -> dict[str, list[str]]:
     """Folders to read per measured table.
 
     Holds every file against the digest that the run has noted at its end and reads every footer,
@@ -85,9 +85,7 @@ def check_files(folder: Path, experiment: str, runs: Sequence[str]) -> dict[str,
         _require_what_was_measured(folder, run)
     return {
         table: [
-            str(part)
-            for run in runs
-            if _are_readable(part := _part(folder, table, experiment, run), table)
+            str(part) for run in runs if _are_readable(part := _part(folder, table, run), table)
         ]
         for table in TABLES
     }
@@ -147,8 +145,8 @@ def _files(part: Path) -> list[Path]:
     return sorted(part.glob("*.parquet"))
 
 
-def _part(folder: Path, table: str, experiment: str, run: str) -> Path:
-    return folder / "measurements" / table / f"experiment={experiment}" / f"run={run}"
+def _part(folder: Path, table: str, run: str) -> Path:
+    return folder / "measurements" / table / f"experiment={folder.name}" / f"run={run}"
 
 
 def _require_what_was_measured(folder: Path, run: str) -> None:

@@ -69,9 +69,8 @@ def predicted_figures(
 
 
 def _figures(specs: list[RunSpec], root: Path) -> dict[Case, Figures]:
-    experiment = specs[0].experiment
-    folder = root / experiment
-    build_tables(folder, experiment, [spec.run_id for spec in specs])
-    check_tables(folder, experiment)
+    folder = root / specs[0].experiment
+    build_tables(folder, [spec.run_id for spec in specs])
+    check_tables(folder)
     figures = figures_of(root, specs)
     return {case_of(spec): figures[spec.run_id] for spec in specs if spec.run_id in figures}

@@ -64,7 +64,7 @@ def test_a_trial_gives_the_figures_of_the_tables(tmp_path):
     spec = a_spec()
     stages.run_all(spec, tmp_path)
     folder = tmp_path / "trial"
-    build_tables(folder, "trial", master="local[1]")
+    build_tables(folder, master="local[1]")
     trial = attempt(resolve(spec))
     (overall,) = (
         row for row in read_table(staged_path(folder, "compliance")) if row["scope"] == "overall"
