@@ -41,7 +41,8 @@ class FidelityPage:
     def markdown(self) -> str:
         """The page itself."""
         rows = self.rows
-        text = [INTRODUCTION.format(command=self.command, csv=self.csv)]
+        roles = {"fitted": FITTED, "held_out": HELD_OUT, "again": AGAIN}
+        text = [INTRODUCTION.format(command=self.command, csv=self.csv, **roles)]
         text += ["## What is measured so far\n", *_coverage(rows, Counter(self.asked))]
         if self.unsound:
             text += [UNSOUND, *(f"- {run}: {why}" for run, why in self.unsound.items()), ""]
@@ -57,8 +58,7 @@ def _cell(value: object) -> object:
     return f"{value:.6g}" if isinstance(value, float) else value
 
 
-INTRODUCTION = (
-    """# How true the simulator is
+INTRODUCTION = """# How true the simulator is
 
 Made by `{command}`; do not edit. Every run was measured on a real Apache Flink (docs/flink.md)
 and simulated with the same specification, pattern, seed and controller. [{csv}]({csv}) has every
@@ -67,10 +67,7 @@ figure.
 Runs marked *{fitted}* were used to make the simulator or a calibration, those marked
 *{held_out}* were not (docs/notes/flink.md has what was seen). Where a run was measured twice, the
 second measurement is listed as a prediction (*{again}*): a better model cannot be told from it.
-""".replace("{fitted}", FITTED)
-    .replace("{held_out}", HELD_OUT)
-    .replace("{again}", AGAIN)
-)
+"""
 
 EXPLAINED = """Mean absolute error over runs, mean error in brackets, and the number of runs
 within the limit, if any. Compliance is strict (docs/metrics.md) and in points, all else in percent
