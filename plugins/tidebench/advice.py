@@ -100,12 +100,12 @@ class BuildRanking(Review):
     reads = (MEASURED,)
     writes = (STAGED, "staged/*.csv", "data_docs/verdict.json")
 
-    def work(self, experiment: str, root: Path) -> None:
+    def work(self, folder: Path) -> None:
         """Rank and check; the evidence is in ``data_docs/`` either way."""
         from include.advise.ranking import build_ranking, check_ranking
 
-        rows = build_ranking(root / experiment)
-        check_ranking(root / experiment)
+        rows = build_ranking(folder)
+        check_ranking(folder)
         self.say("the ranking of %d policies passed its checks", rows - 1)
 
 
@@ -126,14 +126,13 @@ class PublishAdvice(Review):
         announce(context, ADVICE, self.experiment, folder)
         return paths
 
-    def work(self, experiment: str, root: Path) -> list[str]:
+    def work(self, folder: Path) -> list[str]:
         """Return the paths of what was published."""
         from include.advise.answer import answer_of
         from include.advise.case import open_case
         from include.cli.advise import advice_table
         from include.service.verdict import publish_verdict
 
-        folder = root / experiment
         answer = answer_of(open_case(folder), folder)
         target = publish_verdict(answer, folder)
         for line in advice_table(answer).splitlines():

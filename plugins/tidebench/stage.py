@@ -183,13 +183,13 @@ class Review(TidebenchOperator):
 
     def execute(self, context: Context) -> Any:
         """Do the work; errors that a retry cannot fix fail the task for good."""
-        root = data_root()
-        self.add_inlets(files(root / self.experiment, *self.reads))
+        folder = data_root() / self.experiment
+        self.add_inlets(files(folder, *self.reads))
         with without_vain_retries():
-            result = self.work(self.experiment, root)
-        self.add_outlets(files(root / self.experiment, *self.writes))
+            result = self.work(folder)
+        self.add_outlets(files(folder, *self.writes))
         return result
 
     @abstractmethod
-    def work(self, experiment: str, root: Path) -> Any:
-        """Do this step for ``experiment`` below the data root. Safe to repeat."""
+    def work(self, folder: Path) -> Any:
+        """Do this step in the folder of the experiment. Safe to repeat."""

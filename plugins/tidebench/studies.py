@@ -128,16 +128,16 @@ class CheckVerdict(Review):
         if reasons := super().execute(context):
             raise AirflowFailException("\n\n".join(reasons))
 
-    def work(self, experiment: str, root: Path) -> list[str]:
+    def work(self, folder: Path) -> list[str]:
         """Keep tonight, say what it came to, and return why it fails."""
         from include.model.errors import GateFailed
         from include.studies.nightly import drift_sentences, keep_night, require_no_drift
         from include.studies.publish import evaluate
 
-        if experiment.endswith(PART):
+        if folder.name.endswith(PART):
             self.say("a part of the study: it is published, and nothing is judged by it")
             return []
-        study, folder = study_named(experiment.removeprefix(NIGHT)), root / experiment
+        study = study_named(folder.name.removeprefix(NIGHT))
         results = evaluate(study, folder)
         keep_night(study, results, folder, self.night)
         for line in (*drift_sentences(study, results, folder), *study.summary(results).split("\n")):

@@ -145,13 +145,13 @@ class CheckTables(Review):
     operator_extra_links = (ChecksLink(),)
     writes = ("data_docs/verdict.json", "staged/quarantine.json")
 
-    def work(self, experiment: str, root: Path) -> list[str]:
+    def work(self, folder: Path) -> list[str]:
         """Return the runs that are left out; the evidence is in ``data_docs/`` either way."""
         from include.results.quality.gates import check_tables
         from include.results.tables.quarantine import read_quarantine, sentences
 
-        verdict = check_tables(root / experiment)
-        for sentence in sentences(read_quarantine(root / experiment)):
+        verdict = check_tables(folder)
+        for sentence in sentences(read_quarantine(folder)):
             self.log.warning("tidebench: %s", sentence)
         left_out = list(verdict["quarantined"])
         of_others = f" without {', '.join(left_out)}" if left_out else ""
@@ -212,13 +212,13 @@ class PublishReport(Review):
                 )
             )
 
-    def work(self, experiment: str, root: Path) -> list[str]:
+    def work(self, folder: Path) -> list[str]:
         """Return the paths of what was published."""
         from include.studies.publish import publish_experiment
 
-        url = results_database_url(root)
-        publish_experiment(root / experiment, url, self.by)
+        url = results_database_url(data_root())
+        publish_experiment(folder, url, self.by)
         self.add_outlets(results(url))
-        folder = root / experiment / "published"
-        self.say("report is published below %s", folder)
-        return [str(path) for path in sorted(folder.iterdir()) if path.is_file()]
+        published = folder / "published"
+        self.say("report is published below %s", published)
+        return [str(path) for path in sorted(published.iterdir()) if path.is_file()]
