@@ -22,11 +22,10 @@ FULL = 99.5
 
 @dataclass(frozen=True, slots=True)
 class JobChange:
-    """What one decision did to one job: instances started and stopped, and the first reason."""
+    """What one decision did to one job: how many instances it stopped, and the first reason."""
 
     time_s: float
     job: str
-    started: int
     stopped: int
     reason: Reason
 
@@ -130,8 +129,8 @@ def _changes(rows: Mapping[str, Any], jobs: Sequence[str]) -> list[JobChange]:
     ):
         job = str(operator).rpartition(".")[0]
         if accepted and job in jobs and action in ("start_instance", "stop_instance"):
-            entry = changes.setdefault((float(time_s), job), [0, 0, Reason(reason)])
-            entry[action == "stop_instance"] += 1
+            entry = changes.setdefault((float(time_s), job), [0, Reason(reason)])
+            entry[0] += action == "stop_instance"
     return [JobChange(time_s, job, *entry) for (time_s, job), entry in sorted(changes.items())]
 
 

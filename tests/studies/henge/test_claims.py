@@ -44,7 +44,7 @@ def a_run(
 def acts(*times_s: float, job: str = "t1_stateless", reason: Reason = Reason.SLO_VIOLATED):
     """One change per time; those for a met SLO stop instances."""
     stopped = 5 if reason is Reason.SLO_MET else 0
-    return [JobChange(at_s, job, 5 - stopped, stopped, reason) for at_s in times_s]
+    return [JobChange(at_s, job, stopped, reason) for at_s in times_s]
 
 
 def initial(
@@ -77,7 +77,7 @@ def ten_jobs(first: int, second: int) -> HengeRun:
     run = a_run("tenants_diurnal", (0, 0.9))
     times_s = [(5000.0 + 10 * i, i) for i in range(first)]
     times_s += [(20_000.0 + 10 * i, i) for i in range(second)]
-    changes = tuple(JobChange(at_s, jobs[i % 10], 5, 0, Reason.SLO_VIOLATED) for at_s, i in times_s)
+    changes = tuple(JobChange(at_s, jobs[i % 10], 0, Reason.SLO_VIOLATED) for at_s, i in times_s)
     return replace(run, jobs=jobs, changes=changes)
 
 

@@ -44,7 +44,7 @@ def a_run(
 
 
 def a_reconfiguration(time_s: float, job: str) -> JobChange:
-    return JobChange(time_s, job, 5, 0, Reason.SLO_VIOLATED)
+    return JobChange(time_s, job, 0, Reason.SLO_VIOLATED)
 
 
 def asked(predicate: str, *runs: HengeRun) -> tuple[bool, str]:
