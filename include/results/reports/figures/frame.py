@@ -6,7 +6,6 @@ these takes a millisecond, so that a thousand runs can have figures of their own
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -61,8 +60,8 @@ class Frame:
 
     def filled(self, run: str, shapes: Iterable[str]) -> str:
         """The figure of one run: ``shapes`` are SVG elements, drawn above each other."""
-        svg = self.svg.replace(f"-{RUN}", f"-{_id(run)}").replace(RUN, escape(run, quote=False))
-        before, end, rest = svg.rpartition("</g>")
+        svg = self.svg.replace(f"-{RUN}", f"-{style.id_of(run)}")
+        before, end, rest = svg.replace(RUN, escape(run, quote=False)).rpartition("</g>")
         return "".join([before, *shapes, end, rest])
 
 
@@ -89,7 +88,3 @@ def _panel(axis: Axes, width: float, height: float) -> Panel:
     across, up = place.width * width / (right - left), -place.height * height / (high - low)
     bottom = (1 - place.y0) * height
     return Panel((across, up), (place.x0 * width - across * left, bottom - up * low))
-
-
-def _id(run: str) -> str:
-    return re.sub(r"[^a-zA-Z0-9]+", "-", run)

@@ -10,6 +10,7 @@ import io
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
@@ -153,12 +154,17 @@ def as_svg(figure: Figure, name: str, description: str) -> str:
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>\s*", "", svg, flags=re.DOTALL)
     svg = _without_ballast(svg)
-    prefix = re.sub(r"[^a-zA-Z0-9]+", "-", name)
+    prefix = id_of(name)
     svg = re.sub(r'(\bid="|url\(#|href="#)', rf"\g<1>{prefix}-", svg)
     for placeholder, colour in _CSS.items():
         svg = svg.replace(placeholder, colour)
     svg = re.sub(r'^<svg [^>]*?(viewBox="[^"]*")[^>]*>', _opening(prefix), svg, count=1)
-    return svg.replace("@description@", _escaped(description), 1)
+    return svg.replace("@description@", escape(description, quote=False), 1)
+
+
+def id_of(name: str) -> str:
+    """A name as an id, which keeps letters and digits."""
+    return re.sub(r"[^a-zA-Z0-9]+", "-", name)
 
 
 def _without_ballast(svg: str) -> str:
@@ -207,7 +213,3 @@ def _opening(prefix: str) -> str:
         'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink">'
         rf'<title id="{prefix}-title">@description@</title>'
     )
-
-
-def _escaped(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

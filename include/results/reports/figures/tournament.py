@@ -93,16 +93,12 @@ def _panels(got: Axes, paid: Axes, match: Match, lines: Lines) -> None:
         axis.set_ylim(max(lines.values(), default=0) + 0.8, -0.8)
         axis.set_yticks(list(lines.values()), [])
         axis.tick_params(labelsize=8, length=0)
-        axis.set_xlabel(_short(metric), fontsize=7)
+        axis.set_xlabel(METRICS[metric][0], fontsize=7)
         axis.grid(visible=True, axis="y", alpha=0.5)
     got.set_xlim(0, 104)
     got.set_xticks([0, 50, 100])
     paid.set_xscale("log")
     _plain_ticks(paid)
-
-
-def _short(metric: str) -> str:
-    return "cost of hosts" if metric == COST else METRICS[metric][0]
 
 
 def unbeaten(place: tuple[float, float], others: Iterable[tuple[float, float]]) -> bool:
