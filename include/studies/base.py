@@ -192,6 +192,11 @@ def known(figures: Mapping[Any, Any], key: Any) -> Any:
     return figures[key]
 
 
+def named(*predicates: Predicate) -> Mapping[str, Predicate]:
+    """Predicates by the name that claims.yaml uses: that of the function."""
+    return {predicate.__name__.removeprefix("_"): predicate for predicate in predicates}
+
+
 def ask(predicate: Predicate, *of: Any) -> tuple[ClaimOutcome, str]:
     """Whether a claim holds, and its numbers; errors but NotKnown are errors and pass through."""
     try:

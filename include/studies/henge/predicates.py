@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from statistics import fmean
 
 from include.model.decision import Reason
-from include.studies.base import Answer, Predicate, known
+from include.studies.base import Answer, known, named
 from include.studies.henge.metrics import FULL, START_S, HengeMetrics, HengeRun
 
 MIDDLE = "linear.bolt_middle"
@@ -328,35 +328,35 @@ def _nodes_rounds(metrics: HengeMetrics) -> Answer:
     return rounds[0] <= 2 * max(1, min(rounds[1:])), ", ".join(map(str, rounds))
 
 
-PREDICATES: Mapping[str, Predicate] = {
-    "initial_reaches_max": _initial_reaches_max,
-    "initial_unachievable": _initial_unachievable,
-    "initial_rounds_70": _initial_rounds_70,
-    "initial_rounds_60": _initial_rounds_60,
-    "initial_stringent_more": _initial_stringent_more,
-    "initial_hogging": _initial_hogging,
-    "priorities_order": _priorities_order,
-    "priorities_time": _priorities_time,
-    "hybrid_time": _hybrid_time,
-    "hybrid_once": _hybrid_once,
-    "spikes_hidden": _spikes_hidden,
-    "triple_juice": _triple_juice,
-    "outage_still": _outage_still,
-    "outage_recovers": _outage_recovers,
-    "diurnal_average": _diurnal_average,
-    "diurnal_manual": _diurnal_manual,
-    "diurnal_percentiles": _diurnal_percentiles,
-    "diurnal_hour_15": _diurnal_hour_15,
-    "diurnal_second_peak": _diurnal_second_peak,
-    "production_median": _production_median,
-    "production_reversion": _production_reversion,
-    "spike_recovers": _spike_recovers,
-    "spike_reduction": _spike_reduction,
-    "stateful_converge": _stateful_converge,
-    "growing_max": _growing_max,
-    "growing_contention": _growing_contention,
-    "growing_old_jobs": _growing_old_jobs,
-    "nodes_overloaded": _nodes_overloaded,
-    "nodes_more": _nodes_more,
-    "nodes_rounds": _nodes_rounds,
-}
+PREDICATES = named(
+    _initial_reaches_max,
+    _initial_unachievable,
+    _initial_rounds_70,
+    _initial_rounds_60,
+    _initial_stringent_more,
+    _initial_hogging,
+    _priorities_order,
+    _priorities_time,
+    _hybrid_time,
+    _hybrid_once,
+    _spikes_hidden,
+    _triple_juice,
+    _outage_still,
+    _outage_recovers,
+    _diurnal_average,
+    _diurnal_manual,
+    _diurnal_percentiles,
+    _diurnal_hour_15,
+    _diurnal_second_peak,
+    _production_median,
+    _production_reversion,
+    _spike_recovers,
+    _spike_reduction,
+    _stateful_converge,
+    _growing_max,
+    _growing_contention,
+    _growing_old_jobs,
+    _nodes_overloaded,
+    _nodes_more,
+    _nodes_rounds,
+)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from include.studies.base import Answer, Predicate, known
+from include.studies.base import Answer, known, named
 
 Means = Mapping[tuple[str, str], float]
 """By approach (btu_based, threshold_based) and metric."""
@@ -48,15 +48,11 @@ def _slower_to_adapt(means: Means) -> Answer:
     return own > other, f"BTU-based {own:.1f} s, threshold {other:.1f} s"
 
 
-PREDICATES: Mapping[str, Predicate] = {
-    predicate.__name__.removeprefix("_"): predicate
-    for predicate in (
-        _cheaper,
-        _cheaper_than_constant,
-        _early_releases,
-        _fewer_scalings,
-        _high_volume_operators,
-        _slower_to_adapt,
-    )
-}
-"""Predicates by the name that claims.yaml uses."""
+PREDICATES = named(
+    _cheaper,
+    _cheaper_than_constant,
+    _early_releases,
+    _fewer_scalings,
+    _high_volume_operators,
+    _slower_to_adapt,
+)

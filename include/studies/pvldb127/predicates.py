@@ -5,9 +5,9 @@ A predicate about a scenario that was not measured raises NotKnown.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
-from include.studies.base import Answer, NotKnown, Predicate
+from include.studies.base import Answer, NotKnown, named
 from include.studies.pvldb127.metrics import PvldbMetrics, welch_p
 from include.studies.pvldb127.published import (
     EVENTS,
@@ -193,25 +193,21 @@ def _prompt(metrics: PvldbMetrics) -> Answer:
     return grown["EKF"] > grown["GW"], text
 
 
-PREDICATES: Mapping[str, Predicate] = {
-    predicate.__name__.removeprefix("_"): predicate
-    for predicate in (
-        _vm_time_order,
-        _events_order,
-        _image_order,
-        _query_order,
-        _fewest_violations,
-        _events_by_80,
-        _vm_time_moderate,
-        _processing_by_25,
-        _square_cheapest,
-        _lab_dearest,
-        _square_events,
-        _square_violations,
-        _significant,
-        _asymmetric,
-        _more_vms,
-        _prompt,
-    )
-}
-"""Predicates by the name that claims.yaml uses."""
+PREDICATES = named(
+    _vm_time_order,
+    _events_order,
+    _image_order,
+    _query_order,
+    _fewest_violations,
+    _events_by_80,
+    _vm_time_moderate,
+    _processing_by_25,
+    _square_cheapest,
+    _lab_dearest,
+    _square_events,
+    _square_violations,
+    _significant,
+    _asymmetric,
+    _more_vms,
+    _prompt,
+)
