@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from html import escape
 from pathlib import Path
 
-HERE = Path(__file__).parent
 FOLDERS = ("published", "data_docs")
 KINDS: Mapping[str, str] = {
     ".html": "text/html; charset=utf-8",
