@@ -22,7 +22,7 @@ from include.studies.peerj141.calibration import BTU_MIN, CONTROLLERS, FITTED, e
 from include.studies.peerj141.draws import interval
 from include.studies.peerj141.published import kind_of, pays_by_own_btu, published_figure
 from include.studies.peerj141.trial import attempt
-from include.studies.preprint.prefetch import READINGS, figures
+from include.studies.preprint.prefetch import SUPPORTED, figures
 from include.studies.preprint.published import printed
 from include.studies.preprint.readings import reading_of
 from include.studies.preprint.study import runs
@@ -45,7 +45,7 @@ def preprint_rows(seeds: Sequence[int]) -> Iterator[tuple[Any, ...]]:
     """The figures of stepwise, of the readings that the counts support."""
     for spec in runs(seeds[:1]):
         reading = reading_of(spec)
-        if spec.pattern != "stepwise" or reading is None or reading.name not in READINGS:
+        if spec.pattern != "stepwise" or reading is None or reading.name not in SUPPORTED:
             continue
         for name, each in (("no", spec), ("yes", blocked(spec))):
             measured = [figures(resolve(replace(each, seed=seed))) for seed in seeds]

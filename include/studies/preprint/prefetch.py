@@ -22,13 +22,14 @@ from include.runs.session import Session
 from include.studies.peerj141.trial import calibrated
 from include.studies.preprint.metrics import figures_of_run
 from include.studies.preprint.published import printed
-from include.studies.preprint.readings import reading_of
+from include.studies.preprint.readings import READINGS
 from include.studies.preprint.study import runs
 from include.studies.scripts import script_parser, write_as_measured
 from include.testbeds.columns import as_text
 
 PREFETCHED_ITEMS = (0, 1, 5)
-READINGS = ("btu-runtime-final", "threshold-runtime-60s")
+SUPPORTED = ("btu-runtime-final", "threshold-runtime-60s")
+"""The readings that the counts support."""
 OUT = Path(__file__).with_name("prefetch.csv")
 COLUMNS = ("reading", "prefetch_items", "metric", "mean", "printed")
 
@@ -49,20 +50,15 @@ def figures(run: Run) -> dict[str, float]:
 
 def rows(seeds: Sequence[int]) -> Iterator[dict[str, Any]]:
     """Every figure of stepwise, a mean over seeds, by reading and items held ahead."""
-    for name in READINGS:
-        specs = [
-            spec
-            for spec in runs(seeds)
-            if spec.pattern == "stepwise" and (of := reading_of(spec)) and of.name == name
-        ]
+    for reading in (one for one in READINGS if one.name in SUPPORTED):
+        specs = [run for run in runs(seeds) if run.pattern == "stepwise" and reading.is_of(run)]
         for items in PREFETCHED_ITEMS:
             measured = [figures(calibrated(spec, {"prefetch": items})) for spec in specs]
-            approach = next(of.approach for spec in specs[:1] if (of := reading_of(spec)))
             for (pattern, about, metric), value in printed().items():
                 # A run in which nothing was ever late has no time to adapt.
                 values = [each[metric] for each in measured if metric in each]
-                if (pattern, about) == ("stepwise", approach) and values:
-                    cells = (name, items, metric, f"{fmean(values):.2f}", f"{value:g}")
+                if (pattern, about) == ("stepwise", reading.approach) and values:
+                    cells = (reading.name, items, metric, f"{fmean(values):.2f}", f"{value:g}")
                     yield dict(zip(COLUMNS, cells, strict=True))
 
 
