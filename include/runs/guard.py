@@ -18,13 +18,18 @@ class Checked:
     refusal: str
 
 
-def check(decision: Decision, observation: Observation, setting: Setting) -> list[Checked]:
-    """Every step of a decision with its refusal, as if those before it were carried out."""
-    cluster = PlannedCluster(
+def planned(observation: Observation, setting: Setting) -> PlannedCluster:
+    """The observed cluster, for the actions of a decision to be applied to."""
+    return PlannedCluster(
         observed=observation,
         topology=setting.topology,
         flavor=setting.flavor,
         max_hosts=setting.max_hosts,
         btu_s=setting.btu_s,
     )
+
+
+def check(decision: Decision, observation: Observation, setting: Setting) -> list[Checked]:
+    """Every step of a decision with its refusal, as if those before it were carried out."""
+    cluster = planned(observation, setting)
     return [Checked(step, cluster.apply(step.action)) for step in decision.steps]

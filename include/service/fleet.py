@@ -7,22 +7,12 @@ for. Instances are always as many as really run.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from include.controllers.base import Setting
-from include.model.decision import (
-    Action,
-    LeaseHost,
-    MigrateInstance,
-    ProlongLease,
-    ReleaseHost,
-    StartInstance,
-    StopInstance,
-)
+from include.model.cluster import ROUNDING, PlannedCluster
 from include.model.observation import HostSample, InstanceSample
-
-ROUNDING = 1e-6
 
 
 @dataclass(slots=True)
@@ -71,27 +61,23 @@ class PaperFleet:
                 place = next(self._with_room(operator, setting), None)
                 self._start(operator, place or self._lease(setting, now_s), now_s)
 
-    def carry_out(self, actions: Iterable[Action], setting: Setting, now_s: float) -> None:
-        """What a decision does on paper.
+    def adopt(self, cluster: PlannedCluster) -> None:
+        """Have the hosts and instances that a decision leaves; new ones get names of this fleet.
 
         `follow` has as many instances again as really run, so that a start and a stop are a move.
         """
-        real: dict[str, str] = {}
-        for action in actions:
-            match action:
-                case LeaseHost():
-                    real[action.handle] = self._lease(setting, now_s)
-                case ProlongLease():
-                    self.hosts[action.host].paid_until_s += setting.btu_s
-                case StartInstance():
-                    self._start(action.operator, real.get(action.host, action.host), now_s)
-                case StopInstance():
-                    del self.instances[action.instance]
-                case MigrateInstance():
-                    host = real.get(action.host, action.host)
-                    self.instances[action.instance].host = host
-                case ReleaseHost():
-                    self._release(action.host, setting)
+        names = {host.host: self._new("host") for host in cluster.ordered.values()}
+        self.hosts = {
+            names.get(host.host, host.host): PaperHost(host.ordered_s, host.paid_until_s)
+            for host in (*cluster.hosts.values(), *cluster.ordered.values())
+        }
+        self.instances = {
+            name: PaperInstance(instance.operator, instance.host, instance.started_s)
+            for name, instance in cluster.instances.items()
+        }
+        for instance in cluster.started.values():
+            host = names.get(instance.host, instance.host)
+            self._start(instance.operator, host, instance.started_s)
 
     def hosts_seen(self, setting: Setting, busy: Mapping[str, float]) -> dict[str, HostSample]:
         """Hosts as a controller sees them; ``busy`` is the share of each operator."""
@@ -128,15 +114,6 @@ class PaperFleet:
 
     def _start(self, operator: str, host: str, now_s: float) -> None:
         self.instances[self._new(operator)] = PaperInstance(operator, host, now_s)
-
-    def _release(self, host: str, setting: Setting) -> None:
-        """Give a host back; what still runs on it moves to where there is room, or it stays."""
-        for instance in [instance for instance in self.instances.values() if instance.host == host]:
-            others = (name for name in self._with_room(instance.operator, setting) if name != host)
-            if (place := next(others, None)) is None:
-                return
-            instance.host = place
-        del self.hosts[host]
 
     def _with_room(self, operator: str, setting: Setting) -> Iterator[str]:
         needs = setting.topology.operator[operator].cpu_cores

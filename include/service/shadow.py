@@ -22,7 +22,7 @@ from include.files.whole import json_bytes, read_json, write_bytes
 from include.model.errors import SpecError, StoreError, unknown_name
 from include.model.observation import Observation
 from include.runs.advice import Advice, ask, reasons_of
-from include.runs.guard import check
+from include.runs.guard import planned
 from include.service.fleet import PaperFleet
 from include.service.observe import (
     ServiceGraph,
@@ -273,8 +273,10 @@ class Shadow:
         shadowed.advised = _advised(advice, seen, now, rates, controller.interval_s)
         shadowed.valid_until_s = time.time() + controller.interval_s
         if advice.decided is not None:
-            allowed = [c.step.action for c in check(advice.decided, seen, setting) if not c.refusal]
-            shadowed.fleet.carry_out(allowed, setting, time_s)
+            cluster = planned(seen, setting)
+            for action in advice.decided.actions:
+                cluster.apply(action)
+            shadowed.fleet.adopt(cluster)
         return shadowed.advised
 
 

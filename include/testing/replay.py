@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from include.model.cluster import PlannedCluster
 from include.model.decision import (
     Action,
     Decision,
@@ -13,7 +12,8 @@ from include.model.decision import (
     StopInstance,
 )
 from include.model.observation import InstanceSample, Observation
-from include.testing.clusters import SETTING, TOPOLOGY
+from include.runs.guard import planned
+from include.testing.clusters import SETTING
 
 
 class Replay:
@@ -25,13 +25,7 @@ class Replay:
 
     def __init__(self, observation: Observation) -> None:
         self.observed = observation
-        self.cluster = PlannedCluster(
-            observed=observation,
-            topology=TOPOLOGY,
-            flavor=SETTING.flavor,
-            max_hosts=SETTING.max_hosts,
-            btu_s=SETTING.btu_s,
-        )
+        self.cluster = planned(observation, SETTING)
         self.decided: set[str] = set()
 
     def run(self, decision: Decision) -> None:

@@ -21,8 +21,11 @@ from include.controllers import CONTROLLERS
 from include.controllers.base import Registration
 from include.controllers.fixed import Fixed
 from include.experiment.prices import price_book
+from include.model.decision import LeaseHost, MigrateInstance, ProlongLease, ReleaseHost
 from include.model.errors import SpecError, StoreError
-from include.service.fleet import PaperFleet
+from include.model.observation import Observation
+from include.runs.guard import planned
+from include.service.fleet import PaperFleet, PaperHost
 from include.service.observe import graph_of, observation_of, setting_of
 from include.service.rates import rates_between
 from include.service.record import Recorder
@@ -111,6 +114,38 @@ def test_an_observation_is_what_the_job_did_since_the_last_one(world: World) -> 
     assert len(seen.instances) == 4
     assert len(seen.hosts) == 1
     assert {one.cpu_share for one in seen.serving("map")} == {1.0}
+
+
+def test_a_decision_does_on_paper_what_it_does_to_a_cluster(world: World) -> None:
+    world.advance(60)
+    now = world.reading()
+    setting = setting_of(now, graph_of(now), TERMS, every_s=15, max_hosts=4)
+    fleet = PaperFleet()
+    fleet.follow({"map": 2}, setting, 0)
+    assert list(fleet.hosts) == ["host-1"]
+    seen = Observation(
+        now_s=15,
+        operators={},
+        hosts=fleet.hosts_seen(setting, {}),
+        instances=fleet.instances_seen({}),
+    )
+
+    cluster = planned(seen, setting)
+    actions = [
+        LeaseHost("task-manager", "new"),
+        *(MigrateInstance(instance, "new") for instance in fleet.instances),
+        ProlongLease("host-1"),
+        ReleaseHost("host-1"),
+    ]
+    assert [cluster.apply(action) for action in actions] == [""] * 5
+    fleet.adopt(cluster)
+
+    assert fleet.hosts == {"host-4": PaperHost(15, 15 + TERMS.btu_s)}
+    assert [(one.operator, one.host) for one in fleet.instances.values()] == [
+        ("map", "host-4"),
+        ("map", "host-4"),
+    ]
+    assert list(fleet.instances) == ["map-5", "map-6"]
 
 
 def test_pauses_of_the_job_are_added_up_over_a_kill(tmp_path: Path, world: World) -> None:
