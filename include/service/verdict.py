@@ -8,6 +8,8 @@ from __future__ import annotations
 import csv
 from collections import Counter
 from dataclasses import replace
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -88,27 +90,13 @@ def verdict(
 
 def decision_counts(decisions: Path) -> dict[str, tuple[int, int, int]]:
     """Of each controller: how often it decided, would have changed something, and failed."""
-    decided: Counter[str] = Counter()
-    changes: Counter[str] = Counter()
-    failed: Counter[str] = Counter()
-    last: dict[str, tuple[str, bool, bool]] = {}
-
-    def count(name: str) -> None:
-        _, change, failure = last[name]
+    decided, changes, failed = Counter[str](), Counter[str](), Counter[str]()
+    rows = csv.DictReader(whole_lines(decisions))
+    for (name, _), decision in groupby(rows, key=itemgetter("controller", "time_s")):
+        operators = list(decision)
         decided[name] += 1
-        changes[name] += change
-        failed[name] += failure
-
-    for row in csv.DictReader(whole_lines(decisions)):
-        name, at = row["controller"], row["time_s"]
-        if name in last and last[name][0] != at:
-            count(name)
-            del last[name]
-        _, change, failure = last.get(name, (at, False, False))
-        change |= row["instances"] != row["wanted"]
-        last[name] = at, change, failure or row["failed"] == "True"
-    for name in last:
-        count(name)
+        changes[name] += any(row["instances"] != row["wanted"] for row in operators)
+        failed[name] += any(row["failed"] == "True" for row in operators)
     return {name: (decided[name], changes[name], failed[name]) for name in decided}
 
 
