@@ -13,13 +13,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from include.controllers.base import Setting
-from include.model.cluster import Changes
-from include.model.decision import Decision
 from include.model.host import HostFlavor
 from include.model.observation import Observation, OperatorSample
 from include.model.topology import Edge, Operator, Source, Topology
 from include.service.fleet import PaperFleet
-from include.service.rates import JobRates, path_s, whole_sum
+from include.service.rates import JobRates, path_s, slowest_path, whole_sum
 from include.service.reading import JobReading, OperatorReading
 from include.service.totals import OperatorTotals, Totals, waiting_for
 
@@ -87,7 +85,8 @@ def setting_of(
     slots = Counter(manager.slots for manager in now.task_managers).most_common(1)
     each = slots[0][0] if slots else 1
     sharing = Counter(op.slot_group for op in now.operators if op.operator in scaled)
-    share_ms = 1000 * terms.limit_s / _longest(now)
+    on_path = {op.operator: float(op.operator in scaled) for op in now.operators}
+    share_ms = 1000 * terms.limit_s / max(1.0, slowest_path(on_path, now.edges) or 0.0)
     flavor = HostFlavor(name="task-manager", vcpus=float(each), memory_mb=1000.0 * each)
     operators = tuple(
         Operator(
@@ -131,22 +130,6 @@ def setting_of(
         monitor_every_s=every_s,
         max_hosts=max_hosts,
     )
-
-
-def _longest(now: JobReading) -> int:
-    """Operators on the longest path."""
-    before: dict[str, list[str]] = {op.operator: [] for op in now.operators}
-    for origin, target in now.edges:
-        before[target].append(origin)
-    lengths: dict[str, int] = {}
-
-    def until(name: str) -> int:
-        if name not in lengths:
-            own = int(name in now.scaled)
-            lengths[name] = own + max(map(until, before[name]), default=0)
-        return lengths[name]
-
-    return max([1, *map(until, before)])
 
 
 def _edge(origin: str, target: str, factor: float) -> Edge:
@@ -238,10 +221,3 @@ def _sample(
         completed_in_all=completed,
         busy_in_all_s=totals.busy_s + LEAST_BUSY * totals.spent_s,
     )
-
-
-def wanted(decision: Decision, observation: Observation) -> dict[str, int]:
-    """How many instances of each operator there would be if all of a decision were done."""
-    changes = Changes.from_actions(decision.actions, observation).instances
-    running = Counter(instance.operator for instance in observation.instances.values())
-    return {name: max(1, count + changes[name]) for name, count in running.items()}
