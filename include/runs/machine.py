@@ -6,7 +6,6 @@ import math
 import os
 import threading
 import time
-from types import TracebackType
 from typing import Self
 
 TIMER_S = 0.02
@@ -27,12 +26,7 @@ class MachineWatch:
         self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._stop.set()
         self._thread.join()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from types import TracebackType
 
 from include.service.act import Actor, Wish
 from include.service.clock import Timestamp
@@ -28,12 +27,7 @@ class Follower:
         self.actor.begin()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.actor.end()
 
     def follow(self, reading: JobReading, age_s: float, advised: Sequence[Advised]) -> None:

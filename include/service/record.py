@@ -28,7 +28,6 @@ from include.workloads.recordings.folder import ABOUT, EDGES, JOB, OPERATORS
 
 LOCK = ".lock"
 EVENTS, TASK_MANAGERS = "events.csv", "task_managers.csv"
-LEAST_EVERY_S, MOST_EVERY_S = 1.0, 300.0
 JOB_COLUMNS = (
     "time_s", "job", "state", "task_manager_slots", "desired_instances", "task_managers",
     "free_slots", "rate_per_s", "arrivals_per_s", "lag_records", "latency_s", "busy_share",

@@ -104,11 +104,6 @@ class VirtualCalibration(LaterSettings, BaseModel):
     held_mb: dict[str, tuple[NotNegative, NotNegative]] = {}
     """By operator: memory of each instance, and of the state divided among all instances."""
 
-    @property
-    def pauses(self) -> bool:
-        """Whether operators pause while state moves."""
-        return self.pause_on_start_s > 0 or self.pause_on_stop_s > 0
-
     def complete(self, topology: Topology) -> Self:
         """Fill in every operator's service time. Raises SpecError naming operators without one, or
         operators that run in others' instances, which can hold no items of theirs.

@@ -167,7 +167,7 @@ def test_the_evaluation_is_9_configurations_of_20_runs() -> None:
 
 def test_the_search_moves_within_bounds_and_knows_no_other_scenario() -> None:
     values = {one.name: (one.low + one.high) / 2 for one in PARAMETERS}
-    assert VirtualCalibration.model_validate(changes(values)).pauses
+    assert VirtualCalibration.model_validate(changes(values)).pause_on_start_s == 2.5
     printed = {
         (name, metric): figure.mean
         for (scenario, name, metric), figure in published().items()
