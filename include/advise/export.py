@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from include.advise.job import JobModel
 from include.advise.readings import Readings, median_of
 from include.advise.replay import ReplayConditions
 from include.files.whole import csv_text, write_bytes
+from include.workloads.recordings.recording import FloatArray
 
 FLAVOR = "kvm-1cpu"
 
@@ -32,9 +34,6 @@ def write_experiment(
     Experiment and topology are named after the recording and what was read off it, so that
     results of two recordings are never taken for one.
     """
-    folder.mkdir(parents=True, exist_ok=True)
-    rows = zip(read.times_s.tolist(), read.load_per_s.round(3).tolist(), strict=True)
-    load = csv_text(("time_s", "rate_items_per_s"), ([repr(t), repr(rate)] for t, rate in rows))
     topology = _topology(job)
     at_rest = max(0.0, job.overhead.value)
     when_busy = min(1.0, at_rest + job.demand_ms.value / 1000 * job.most_per_s)
@@ -56,15 +55,34 @@ def write_experiment(
         "instance_start_s": [conditions.takes_s, conditions.takes_s],
         "sample_every_items": max(1, round(float(read.load_per_s.mean()) * read.step_s)),
     }
-    name = recorded_name(job.name, json.dumps([topology, calibration, load]))
-    documents = {
+    documents = topology, calibration, _spec(job, read, conditions)
+    load = load_csv(read.times_s, read.load_per_s)
+    return write_files(job.name, documents, load, folder, default_flow_style=None)
+
+
+def load_csv(times_s: FloatArray, load_per_s: FloatArray) -> str:
+    """The load as the pattern ``trace`` takes it."""
+    rows = zip(times_s.tolist(), load_per_s.round(3).tolist(), strict=True)
+    return csv_text(("time_s", "rate_items_per_s"), ([repr(t), repr(rate)] for t, rate in rows))
+
+
+def write_files(
+    recording: str, documents: Sequence[dict[str, Any]], load: str, folder: Path, **style: Any
+) -> Path:
+    """Write topology, calibration and spec, named after what they say, and the load.
+
+    ``style`` is that of the YAML. Returns the path of the spec.
+    """
+    topology, calibration, spec = documents
+    name = recorded_name(recording, json.dumps([topology, calibration, load]))
+    contents = {
         "job_topology.yaml": {"name": name, **topology},
         "job_calibration.yaml": calibration,
-        "job_experiment.yaml": _spec(name, job, read, conditions),
+        "job_experiment.yaml": {"name": name, **spec},
     }
-    head = f"# Read off {job.name}; docs/advise.md says how.\n"
-    for file, content in documents.items():
-        text = head + yaml.safe_dump(content, sort_keys=False, default_flow_style=None)
+    for file, content in contents.items():
+        text = f"# Read off {recording}; docs/advise.md says how.\n"
+        text += yaml.safe_dump(content, sort_keys=False, **style)
         write_bytes(folder / file, text.encode())
     write_bytes(folder / "job_load.csv", load.encode())
     return folder / "job_experiment.yaml"
@@ -103,11 +121,10 @@ def _topology(job: JobModel) -> dict[str, Any]:
     }
 
 
-def _spec(name: str, job: JobModel, read: Readings, conditions: ReplayConditions) -> dict[str, Any]:
+def _spec(job: JobModel, read: Readings, conditions: ReplayConditions) -> dict[str, Any]:
     down_s = _down_s(job, read, 1.0)
     whole_min = int(read.load_per_s.size * read.step_s // 3600) * 60
     return {
-        "name": name,
         "testbed": "flow",
         "topology": "job_topology.yaml",
         "calibration": "job_calibration.yaml",

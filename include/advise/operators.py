@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -11,13 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 from numpy.typing import NDArray
 
 from include.advise.edges import plain_name
-from include.advise.export import recorded_name
+from include.advise.export import load_csv, write_files
 from include.advise.times import FittedValue
-from include.files.whole import csv_text, write_bytes
 from include.model.errors import SpecError, unknown_name
 from include.workloads.recordings.operators import OperatorRecording
 from include.workloads.recordings.recording import FloatArray
@@ -296,32 +293,18 @@ def write_graph(graph: JobGraph, folder: Path) -> Path:
     """
     count = sum(one.instances for one in graph.operators)
     overhead = sum(max(0.0, one.overhead.value) * one.instances for one in graph.operators) / count
-    rows = zip(graph.times_s.tolist(), graph.load_per_s.round(3).tolist(), strict=True)
-    load = csv_text(("time_s", "rate_items_per_s"), ([repr(t), repr(rate)] for t, rate in rows))
-    topology = _topology(graph)
     calibration = {
         "service_ms": {one.name: round(one.demand_ms.value, 6) for one in graph.operators},
         "overhead_cores": round(overhead, 4),
     }
-    name = recorded_name(graph.name, json.dumps([topology, calibration, load]))
-    documents: dict[str, Any] = {
-        "job_topology.yaml": {"name": name, **topology},
-        "job_calibration.yaml": calibration,
-        "job_experiment.yaml": _spec(graph, name, max_hosts=max(2, 4 * count)),
-    }
-    for file, content in documents.items():
-        text = f"# Read off {graph.name}; docs/advise.md says how.\n"
-        text += yaml.safe_dump(content, sort_keys=False)
-        write_bytes(folder / file, text.encode())
-    write_bytes(folder / "job_load.csv", load.encode())
-    return folder / "job_experiment.yaml"
+    documents = _topology(graph), calibration, _spec(graph, max_hosts=max(2, 4 * count))
+    return write_files(graph.name, documents, load_csv(graph.times_s, graph.load_per_s), folder)
 
 
-def _spec(graph: JobGraph, name: str, max_hosts: int) -> dict[str, Any]:
+def _spec(graph: JobGraph, max_hosts: int) -> dict[str, Any]:
     step_s = max(1.0, float(np.median(np.diff(graph.times_s))))
     readings = max(1, round(float(graph.times_s[-1]) / step_s) + 1)
     return {
-        "name": name,
         "testbed": "flow",
         "topology": "job_topology.yaml",
         "calibration": "job_calibration.yaml",
