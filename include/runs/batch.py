@@ -229,7 +229,7 @@ def _in_own_process(
 def _measured_into(sender: Connection, spec: RunSpec, root: Path) -> None:
     """One run; Ctrl-C, or the end of the process that started it, ends it and gives back."""
     signal.signal(signal.SIGINT, _interrupt_once)
-    threading.Thread(target=_interrupt_with_parent, daemon=True).start()
+    _with_parent(lambda: os.kill(os.getpid(), signal.SIGINT))
     try:
         sender.send(measured(spec, root))
     except KeyboardInterrupt:
@@ -242,11 +242,15 @@ def _interrupt_once(number: int, frame: object) -> None:
     raise KeyboardInterrupt
 
 
-def _interrupt_with_parent() -> None:
-    parent = parent_process()
-    if parent is not None:
-        parent.join()
-        os.kill(os.getpid(), signal.SIGINT)
+def _with_parent(end: Callable[[], None]) -> None:
+    """Call ``end`` in a thread once the process that started this one is over."""
+
+    def watch() -> None:
+        if (parent := parent_process()) is not None:
+            parent.join()
+            end()
+
+    threading.Thread(target=watch, daemon=True).start()
 
 
 def _in_workers(
@@ -298,11 +302,4 @@ def _shared(
 def _worker() -> None:
     """A worker leaves Ctrl-C to the process that started it, and ends when that one does."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    parent = parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
+    _with_parent(lambda: os._exit(1))

@@ -132,11 +132,7 @@ def _network_resource(cloud: CloudClient, kind: str, resource: Any, call: str) -
     def work(connection: Connection) -> None:
         getattr(connection.network, call)(resource.id)
 
-    delete = _retried(cloud, work, f"{kind} {resource.id}")
-    return TaggedResource(kind, resource.id, ResourceTags.read(resource.tags or (), {}), delete)
-
-
-def _retried(
-    cloud: CloudClient, work: Callable[[Connection], None], what: str
-) -> Callable[[], None]:
-    return lambda: cloud.with_retries(work, f"delete {what}", GONE_WITHIN_S)
+    tags, what = ResourceTags.read(resource.tags or (), {}), f"delete {kind} {resource.id}"
+    return TaggedResource(
+        kind, resource.id, tags, lambda: cloud.with_retries(work, what, GONE_WITHIN_S)
+    )
