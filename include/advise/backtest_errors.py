@@ -9,7 +9,6 @@ from statistics import fmean
 from typing import Annotated, Any
 
 import numpy as np
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from include.advise.backtest import SEEDS, reading_of, replays_of, share_within
@@ -18,8 +17,7 @@ from include.advise.job import fit
 from include.advise.margins import BacktestError, scaler_kind
 from include.advise.objective import LatencyObjective
 from include.advise.replay import ReplayConditions
-from include.files.inputs import input_text
-from include.files.plain_yaml import read_yaml
+from include.files.plain_yaml import input_yaml
 from include.model.errors import SpecError
 from include.workloads.recordings import Recording, parse_mapping, read_recording
 from include.workloads.topologies import validation_problems
@@ -53,10 +51,8 @@ class _Entry(BaseModel):
 def read_scaled(path: Path) -> list[ScaledRecording]:
     """The recordings that a YAML list names. Raises SpecError with everything that is wrong."""
     try:
-        raw = read_yaml(input_text(path, "list of recordings"))
+        raw = input_yaml(path, "list of recordings")
         entries = TypeAdapter(list[_Entry]).validate_python(raw)
-    except yaml.YAMLError as error:
-        raise SpecError(path.name, [f"not readable as YAML: {error}"]) from error
     except ValidationError as error:
         how = "write - {recording: a.csv, job: NAME, controller: hpa, options: {target_cpu: 0.35}}"
         raise SpecError(path.name, [*validation_problems(error), how]) from None

@@ -8,11 +8,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Annotated
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from include.files.inputs import input_text
-from include.files.plain_yaml import read_yaml
+from include.files.plain_yaml import input_yaml
 from include.model.errors import SpecError
 from include.workloads.topologies import validation_problems
 
@@ -53,10 +51,8 @@ def edges_of(text: str) -> tuple[tuple[str, str], ...]:
         return parse_edges(text)
     name = Path(text.strip()).name
     try:
-        raw = read_yaml(input_text(text.strip(), "edges"))
+        raw = input_yaml(text.strip(), "edges")
         document = _Edges.model_validate(raw if isinstance(raw, Mapping) else {"edges": raw})
-    except yaml.YAMLError as error:
-        raise SpecError(name, [f"not readable as YAML: {error}"]) from error
     except ValidationError as error:
         how = "write edges: [{from: SOURCE, to: MAP}, {from: MAP, to: SINK}]"
         raise SpecError(name, [*validation_problems(error), how]) from None

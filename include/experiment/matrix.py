@@ -18,7 +18,8 @@ from pydantic import ValidationError
 from include.experiment.form_lines import MOST_RUNS
 from include.experiment.problems import problems_by_field
 from include.experiment.size import size_problems
-from include.experiment.spec import AXES, ExperimentSpec, RunSpec, located, read_spec
+from include.experiment.spec import AXES, ExperimentSpec, RunSpec, located
+from include.files.plain_yaml import input_yaml
 from include.model.errors import Problem, SpecError
 from include.workloads.topologies import complaint
 
@@ -44,7 +45,7 @@ class Matrix:
 
 def runs_in_file(path: Path, most: int = MOST_RUNS, source: str = "") -> list[RunSpec]:
     """Every run of a YAML file. Raises SpecError with every problem in the file's order."""
-    raw = read_spec(path)
+    raw = input_yaml(path, "spec")
     matrix = matrix_of(raw, most=most, path=path)
     return matrix.or_error(source or path.name, raw if isinstance(raw, Mapping) else ())
 

@@ -17,7 +17,8 @@ from include.experiment.form import (
 )
 from include.experiment.form_lines import MOST_RUNS, choices_of, entries_of, options_of
 from include.experiment.matrix import matrix_of
-from include.experiment.spec import ExperimentSpec, RunSpec, read_spec
+from include.experiment.spec import ExperimentSpec, RunSpec
+from include.files.plain_yaml import input_yaml
 from include.model.errors import Problem, SpecError, unknown_name
 from include.testbeds import TESTBEDS
 
@@ -81,7 +82,7 @@ def matrix_from_params(params: Mapping[str, Any], most_cells: int) -> list[RunSp
     values, problems = _read_params(batch_params(), params)
     if values["spec"]:
         path = spec_path(str(values["spec"]))
-        raw, source, problems = read_spec(path), f"spec {values['spec']}", []
+        raw, source, problems = input_yaml(path, "spec"), f"spec {values['spec']}", []
         matrix = matrix_of(raw, most=most_cells, path=path)
     else:
         source = "the params"

@@ -17,7 +17,6 @@ from itertools import product
 from pathlib import Path
 from typing import Annotated, Any
 
-import yaml
 from pydantic import (
     BaseModel,
     BeforeValidator,
@@ -28,8 +27,8 @@ from pydantic import (
 
 from include.experiment.axes import as_list, none_swept, unfolded
 from include.experiment.form_lines import numbers_of, seeds_of
-from include.files.inputs import beside, input_text
-from include.files.plain_yaml import read_yaml
+from include.files.inputs import beside
+from include.files.plain_yaml import input_yaml
 from include.model.errors import Problem, SpecError, unknown_name
 from include.workloads.topologies import run_defaults, validation_problems
 from include.workloads.topology_file import Strict, spelled
@@ -325,15 +324,7 @@ def load_spec(path: Path) -> ExperimentSpec:
 
     Raises SpecError when there is no such file or it is not a spec.
     """
-    return located(parse_spec(read_spec(path), source=path.name), path)
-
-
-def read_spec(path: Path) -> Any:
-    """What is in a YAML file, as plain values. Raises SpecError when it cannot be read."""
-    try:
-        return read_yaml(input_text(path, "spec"))
-    except yaml.YAMLError as error:
-        raise SpecError(path.name, [f"not readable as YAML: {error}"]) from error
+    return located(parse_spec(input_yaml(path, "spec"), source=path.name), path)
 
 
 def located(spec: ExperimentSpec, path: Path) -> ExperimentSpec:

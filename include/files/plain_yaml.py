@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import yaml
+
+from include.files.inputs import input_text
+from include.model.errors import SpecError
 
 MOST_NESTED = 100
 _CRASHES_FROM = 10_000
@@ -60,6 +64,14 @@ def read_yaml(text: str) -> Any:
     if loader.twice:
         raise yaml.YAMLError("; ".join(loader.twice))
     return values
+
+
+def input_yaml(path: str | Path, kind: str) -> Any:
+    """Plain values of a YAML file that is named. Raises SpecError with what is wrong with it."""
+    try:
+        return read_yaml(input_text(path, kind))
+    except yaml.YAMLError as error:
+        raise SpecError(Path(path).name, [f"not readable as YAML: {error}"]) from error
 
 
 def _refuse_nesting(text: str) -> None:

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, Self, get_args
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-import yaml
 from pydantic import (
     AfterValidator,
     BeforeValidator,
@@ -23,8 +22,7 @@ from pydantic import (
     model_validator,
 )
 
-from include.files.inputs import input_text
-from include.files.plain_yaml import read_yaml
+from include.files.plain_yaml import input_yaml
 from include.model.errors import SpecError
 from include.workloads.topologies import validation_problems
 from include.workloads.topology_file import Strict
@@ -182,11 +180,9 @@ class ChangeLimits(Strict):
 def load_limits(path: Path) -> ChangeLimits:
     """Limits from a YAML file. Raises SpecError with every problem."""
     try:
-        values = read_yaml(input_text(path, "limits"))
+        values = input_yaml(path, "limits")
         if not isinstance(values, Mapping):
             raise SpecError(path.name, ["write the limits as a mapping; docs/act.md has one"])
         return ChangeLimits.model_validate(values)
-    except yaml.YAMLError as error:
-        raise SpecError(path.name, [f"not readable as YAML: {error}"]) from error
     except ValidationError as error:
         raise SpecError(path.name, validation_problems(error)) from error

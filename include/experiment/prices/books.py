@@ -8,11 +8,9 @@ from datetime import date
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from include.files.inputs import input_text
-from include.files.plain_yaml import read_yaml
+from include.files.plain_yaml import input_yaml
 from include.model.billing import CloudPriceBook
 from include.model.errors import SpecError, unknown_name
 from include.workloads.topologies import validation_problems
@@ -66,10 +64,7 @@ class _Book(BaseModel):
 def load_book(path: str | Path) -> CloudPriceBook:
     """The book in a YAML file. Raises SpecError with everything that is wrong with it."""
     name = Path(path).name
-    try:
-        raw = read_yaml(input_text(path, "price book"))
-    except yaml.YAMLError as error:
-        raise SpecError(name, [f"not readable as YAML: {error}"]) from error
+    raw = input_yaml(path, "price book")
     if not isinstance(raw, Mapping):
         raise SpecError(name, ["a price book is a mapping: name, provider, per_hour, rule, ..."])
     return book_of(raw, name)
