@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Iterable
 from typing import Any
 
+from include.model.cluster import operator_of
 from include.model.decision import (
     Action,
     LeaseHost,
@@ -51,23 +52,15 @@ def _rows(tick: Tick) -> Iterable[DecisionRow]:
 
 
 def _row(step: int, decided: Reasoned, outcome: Outcome, tick: Tick) -> DecisionRow:
-    action = outcome.action
-    operator = host = ""
-    subject = outcome.subject
+    action, subject = outcome.action, outcome.subject
     match action:
         case StartInstance():
-            operator, host = action.operator, action.host
-        case StopInstance() | MigrateInstance():
-            subject = subject or action.instance
+            host = action.host
+        case StopInstance():
             instance = tick.observed.instances.get(action.instance)
-            operator = instance.operator if instance else ""
-            host = (
-                action.host
-                if isinstance(action, MigrateInstance)
-                else instance.host
-                if instance
-                else ""
-            )
+            subject, host = subject or action.instance, instance.host if instance else ""
+        case MigrateInstance():
+            subject, host = subject or action.instance, action.host
         case LeaseHost():
             host = subject
         case ProlongLease() | ReleaseHost():
@@ -76,7 +69,7 @@ def _row(step: int, decided: Reasoned, outcome: Outcome, tick: Tick) -> Decision
         tick.observed.now_s,
         step,
         NAMES[type(action)],
-        operator,
+        operator_of(action, tick.observed),
         subject,
         host,
         outcome.accepted,
