@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter
@@ -97,7 +98,7 @@ class Session:
     def snapshot(self) -> dict[str, np.ndarray]:
         """The testbed's arrays, and the memory of the controller and of each advisor."""
         plain = {
-            who: _adapter(memory).dump_python(memory, mode="json")
+            who: _adapter(type(memory)).dump_python(memory, mode="json")
             for who, memory in self.memories.items()
         }
         arrays = {"memory": _packed(plain.pop(ACTS))}
@@ -111,7 +112,7 @@ class Session:
         if self.loop.advisors:
             plain |= _unpacked(arrays["advisors"])
         self.memories = {
-            who: _adapter(memory).validate_python(plain[who])
+            who: _adapter(type(memory)).validate_python(plain[who])
             for who, memory in self.memories.items()
         }
         self.loop.testbed.restore(arrays)
@@ -129,15 +130,10 @@ class Session:
             testbed.close()
 
 
-_adapters: dict[type, TypeAdapter[Any]] = {}
-"""By class of memory; to make one takes longer than to use it."""
-
-
-def _adapter(memory: Any) -> TypeAdapter[Any]:
-    kind = type(memory)
-    if kind not in _adapters:
-        _adapters[kind] = TypeAdapter(kind)
-    return _adapters[kind]
+@cache
+def _adapter(kind: type) -> TypeAdapter[Any]:
+    """Of a class of memory; to make one takes longer than to use it."""
+    return TypeAdapter(kind)
 
 
 def _packed(plain: Any) -> np.ndarray:

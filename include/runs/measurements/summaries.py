@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import IO, TYPE_CHECKING, Any
 
 from include.model.compliance import LEVELS
@@ -57,13 +58,14 @@ def summarised(
     time_s, duration_ms, wait_ms = (
         np.asarray(samples[name], dtype=float) for name in ("time_s", "duration_ms", "wait_ms")
     )
-    counts = _Counts(codes * BINS + _bin_of(duration_ms), len(names) * BINS)
+    count = partial(np.bincount, minlength=len(names) * BINS)
+    bins = codes * BINS + _bin_of(duration_ms)
     counted = {
-        "samples": counts.count(),
-        "ages": _Counts(codes * BINS + _bin_of(samples["age_ms"]), len(names) * BINS).count(),
-        **{f"{name}_late": counts.count(duration_ms > factor * slo) for name, factor in LEVELS},
-        "bad": counts.count(~((duration_ms >= 0) & (wait_ms >= 0))),
-        "outside": counts.count(has_slo & ((time_s < 0) | (time_s > duration_s))),
+        "samples": count(bins),
+        "ages": count(codes * BINS + _bin_of(samples["age_ms"])),
+        **{f"{name}_late": count(bins[duration_ms > factor * slo]) for name, factor in LEVELS},
+        "bad": count(bins[~((duration_ms >= 0) & (wait_ms >= 0))]),
+        "outside": count(bins[has_slo & ((time_s < 0) | (time_s > duration_s))]),
     }
     there = np.flatnonzero(counted["samples"] + counted["ages"])
     return {
@@ -157,19 +159,6 @@ def _numbers(values: pa.Array) -> np.ndarray:
     start, kind = values.offset, str(values.type)
     numbers: np.ndarray = np.frombuffer(values.buffers()[1], dtype=kind)
     return numbers[start : start + len(values)]
-
-
-class _Counts:
-    """How many rows have which number, of all or of some."""
-
-    def __init__(self, numbers: np.ndarray, most: int) -> None:
-        self._numbers, self._most = numbers, most
-
-    def count(self, mask: np.ndarray | None = None) -> np.ndarray:
-        import numpy as np
-
-        numbers = self._numbers if mask is None else self._numbers[mask]
-        return np.bincount(numbers, minlength=self._most)
 
 
 def _sums(
