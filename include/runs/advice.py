@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 from include.controllers.base import Controller, Setting
@@ -14,9 +13,6 @@ from include.model.decision import Decision, Reasoned
 from include.model.observation import Observation
 from include.runs.guard import check
 from include.runs.measurements.rows import AdviceRow
-
-Columns = dict[str, list[Any]]
-
 
 NO_CHANGES = Changes(Counter(), 0, 0)
 
@@ -62,13 +58,8 @@ def advice_rows(
     advice: Iterable[tuple[Advice, Changes]], operators: Sequence[str]
 ) -> dict[str, list[Any]]:
     """Columns of the table ``advice``, a row per operator, each beside what was done then."""
-    names = [field.name for field in dataclasses.fields(AdviceRow)]
-    columns: Columns = {name: [] for name in names}
-    for asked, done in advice:
-        for row in _rows(asked, done, operators):
-            for name in names:
-                columns[name].append(getattr(row, name))
-    return columns
+    rows = [row for asked, done in advice for row in _rows(asked, done, operators)]
+    return {field.name: [getattr(row, field.name) for row in rows] for field in fields(AdviceRow)}
 
 
 def _rows(advice: Advice, done: Changes, operators: Sequence[str]) -> Iterator[AdviceRow]:

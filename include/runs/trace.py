@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable
+from dataclasses import fields
 from typing import Any
 
 from include.model.cluster import operator_of
@@ -33,13 +33,8 @@ NAMES: dict[type[Action], str] = {
 
 def decision_rows(ticks: Iterable[Tick]) -> dict[str, list[Any]]:
     """Columns of the table ``decision``: one row per action, or one that says why to wait."""
-    names = [field.name for field in dataclasses.fields(DecisionRow)]
-    columns: dict[str, list[Any]] = {name: [] for name in names}
-    for tick in ticks:
-        for row in _rows(tick):
-            for name in names:
-                columns[name].append(getattr(row, name))
-    return columns
+    rows = [row for tick in ticks for row in _rows(tick)]
+    return {field.name: [getattr(row, field.name) for row in rows] for field in fields(DecisionRow)}
 
 
 def _rows(tick: Tick) -> Iterable[DecisionRow]:
