@@ -77,9 +77,9 @@ class Recorder:
         """Say that recording begins or goes on, and since when nobody has looked."""
         if last_s := self.last_s:
             gap = f"nobody recorded for {now_s - last_s:.0f} s"
-            self._say(JobEvent(now_s, "gap", gap))
+            self.say(JobEvent(now_s, "gap", gap))
         else:
-            self._say(JobEvent(now_s, "begun", f"job {self._job}, every {self._every_s:g} s"))
+            self.say(JobEvent(now_s, "begun", f"job {self._job}, every {self._every_s:g} s"))
 
     def keep(self, now: JobReading) -> JobRates | None:
         """Write a reading; what was done since the last one that Flink had fetched, if known.
@@ -104,7 +104,7 @@ class Recorder:
             for manager in now.task_managers
         )  # fmt: skip
         self._jobs.append([_job_row(at_s, now, rates, self._latency_s(now, rates), was)])
-        self._say(*self._news(before, now))
+        self.say(*self._news(before, now))
         self._last, self._silent = now, ""
         if was is None or not comparable(was, now) or fetched(was, now):
             self._fetched = now if now.running else None
@@ -113,24 +113,21 @@ class Recorder:
     def miss(self, now_s: float, why: str, kind: str = "no_answer") -> None:
         """Write that there is no reading: a row with the job's last id, and once why."""
         if self._silent != kind:
-            self._say(JobEvent(now_s, kind, why))
+            self.say(JobEvent(now_s, kind, why))
         self._silent = kind
         job = self._last.job if self._last else self._job_before
         row: dict[str, Any] = dict.fromkeys(JOB_COLUMNS)
         row |= {"time_s": round(now_s, 3), "job": job, "state": "no answer", "missing": why[:200]}
         self._jobs.append([tuple(row.values())])
 
-    def say(self, now_s: float, kind: str, detail: str) -> None:
-        """Write an event."""
-        self._say(JobEvent(now_s, kind, detail))
-
     def end(self, now_s: float, polls: int) -> None:
         """Say that recording ends, and let the files go."""
-        self._say(JobEvent(now_s, "ended", f"{polls} polls were kept"))
+        self.say(JobEvent(now_s, "ended", f"{polls} polls were kept"))
         for rows in (self._jobs, self._operators, self._managers, self._events):
             rows.close()
 
-    def _say(self, *events: JobEvent) -> None:
+    def say(self, *events: JobEvent) -> None:
+        """Write events."""
         self._events.append((round(event.at_s, 3), event.kind, event.detail) for event in events)
 
     def _news(self, before: JobReading | None, now: JobReading) -> Iterator[JobEvent]:
@@ -164,7 +161,7 @@ class Recorder:
     def _keep_address(self, now: JobReading) -> None:
         write_json(self.folder / ABOUT, {**read_json(self.folder / ABOUT), "url": now.url})
         moved = f"the job is read at {now.url} now, and was at {self._url}"
-        self._say(JobEvent(now.at_s, "moved", moved))
+        self.say(JobEvent(now.at_s, "moved", moved))
         self._url = now.url
 
     def _require_same(self, url: str, every_s: float) -> None:
@@ -350,7 +347,7 @@ def record(  # noqa: PLR0913  what a user may say
             try:
                 if by_s := clock.jumped_s():
                     how = f"the clock of this machine was set by {by_s:+.0f} s"
-                    recorder.say(at_s, "clock", how)
+                    recorder.say(JobEvent(at_s, "clock", how))
                 reading = _asked(flink, job)
                 if isinstance(reading, JobReading):
                     seen(reading, recorder.keep(reading))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import math
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -62,8 +62,8 @@ class ShadowStatus:
     """When the reading was that they came with."""
     advised: Mapping[str, tuple[Advised, ...]] = field(default_factory=dict)
     """The last decision of each controller."""
-    decided: Mapping[str, int] = field(default_factory=dict)
-    failed: Mapping[str, int] = field(default_factory=dict)
+    decided: Counter[str] = field(default_factory=Counter)
+    failed: Counter[str] = field(default_factory=Counter)
     actor: Actor | None = None
     """Who follows what is advised; None: nobody does."""
     day: deque[StatusPoint] = field(default_factory=lambda: deque(maxlen=MOST_POINTS))
@@ -85,9 +85,8 @@ class ShadowStatus:
         self.reading, self.read_up_s = now, time.monotonic()
         own = by_controller(advised)
         self.advised = {**self.advised, **own}
-        self.decided = _counted(self.decided, own)
-        failing = {name: rows for name, rows in own.items() if rows[0].failed}
-        self.failed = _counted(self.failed, failing)
+        self.decided = self.decided + Counter(own.keys())
+        self.failed = self.failed + Counter(name for name, rows in own.items() if rows[0].failed)
         for rows in own.values():
             self.day.append(_point(rows))
         while self.day and self.day[0].at_s < now.at_s - DAY_S:
@@ -125,10 +124,6 @@ def by_controller(rows: Iterable[Advised]) -> dict[str, tuple[Advised, ...]]:
     for row in rows:
         own[row.controller] = (*own.get(row.controller, ()), row)
     return own
-
-
-def _counted(before: Mapping[str, int], more: Iterable[str]) -> dict[str, int]:
-    return {**before, **{name: before.get(name, 0) + 1 for name in more}}
 
 
 def _point(rows: tuple[Advised, ...]) -> StatusPoint:

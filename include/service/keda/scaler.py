@@ -82,8 +82,8 @@ def metric_in(state: Path, asked: messages.ScaledObjectRef, now_s: float) -> Met
 class ExternalScaler:
     """The four calls of ``externalscaler.proto``."""
 
-    def __init__(self, state: Path, now_s: Callable[[], float] = time.time) -> None:
-        self._state, self._now_s = state, now_s
+    def __init__(self, state: Path) -> None:
+        self._state = state
 
     def is_active(
         self, asked: messages.ScaledObjectRef, context: grpc.ServicerContext
@@ -123,7 +123,7 @@ class ExternalScaler:
 
     def _metric(self, asked: messages.ScaledObjectRef, context: grpc.ServicerContext) -> Metric:
         try:
-            return metric_in(self._state, asked, self._now_s())
+            return metric_in(self._state, asked, time.time())
         except NoAdvice as error:
             _abort(context, error)
 
