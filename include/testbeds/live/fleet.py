@@ -20,6 +20,10 @@ class LeasedHost(FleetHost):
     def ended(self) -> bool:
         return self.ended_s is not None
 
+    @property
+    def up(self) -> bool:
+        raise NotImplementedError
+
 
 @dataclass(slots=True, kw_only=True)
 class OrderedInstance(FleetInstance):

@@ -208,10 +208,37 @@ class RealTimeTestbed(Generic[H, I]):
         raise NotImplementedError
 
     def _host(self, host: H) -> HostSample:
-        raise NotImplementedError
+        """A leased host as it is now; shares are None until read."""
+        reading = self._record.reading
+        return HostSample(
+            host=host.name,
+            flavor=host.flavor,
+            ordered_s=host.ordered_s,
+            paid_until_s=host.paid_until_s,
+            up=host.up,
+            releasing=host.releasing,
+            images=self._images(host),
+            cpu_share=reading.cpu_share.get(host.name),
+            memory_share=reading.memory_share.get(host.name),
+        )
+
+    def _images(self, host: H) -> frozenset[str]:
+        """Operators that need no download to start on the host."""
+        return frozenset(host.images)
 
     def _instance(self, instance: I) -> InstanceSample:
-        raise NotImplementedError
+        """An instance as it is now; shares are None until read."""
+        reading = self._record.reading
+        return InstanceSample(
+            instance=instance.name,
+            operator=instance.operator,
+            host=f"host-{instance.host}",
+            started_s=instance.started_s,
+            ready=instance.ready_s is not None,
+            stopping=instance.stopping,
+            cpu_share=reading.cpu_share.get(instance.name),
+            memory_share=reading.memory_share.get(instance.name),
+        )
 
     # ------------------------------------------------------------- recording
 

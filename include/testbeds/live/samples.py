@@ -6,12 +6,10 @@ from collections.abc import Iterable, Mapping
 from statistics import fmean
 from typing import Any
 
-from include.model.observation import HostSample, InstanceSample, OperatorSample
+from include.model.observation import OperatorSample
 from include.model.topology import Topology
-from include.testbeds.live.fleet import LiveHost, LiveInstance
+from include.testbeds.live.fleet import LiveInstance
 from include.testbeds.live.reading import LiveReading
-from include.testbeds.live.services import image_of
-from include.testbeds.live.state import RunState
 
 NOT_READ = (None, None)
 
@@ -90,37 +88,3 @@ def _late_share(
     recorded = reading.recorded.get(name, 0) - observed.get("recorded", {}).get(name, 0)
     late = reading.late.get(name, 0) - observed.get("late", {}).get(name, 0)
     return late / recorded if recorded else None
-
-
-def host_sample(state: RunState, host: LiveHost) -> HostSample:
-    """Current state of a leased host; its images are operators whose image it has cached."""
-    cached = {
-        name
-        for name in state.config.topology.operator_names
-        if image_of(state.images, name) in host.images
-    }
-    return HostSample(
-        host=host.name,
-        flavor=host.flavor,
-        ordered_s=host.ordered_s,
-        paid_until_s=host.paid_until_s,
-        up=host.up,
-        releasing=host.releasing,
-        images=frozenset(cached),
-        cpu_share=state.reading.cpu_share.get(host.name),
-        memory_share=state.reading.memory_share.get(host.name),
-    )
-
-
-def instance_sample(state: RunState, instance: LiveInstance) -> InstanceSample:
-    """Current state of an instance; shares are None until read."""
-    return InstanceSample(
-        instance=instance.name,
-        operator=instance.operator,
-        host=f"host-{instance.host}",
-        started_s=instance.started_s,
-        ready=instance.ready_s is not None,
-        stopping=instance.stopping,
-        cpu_share=state.reading.cpu_share.get(instance.name),
-        memory_share=state.reading.memory_share.get(instance.name),
-    )

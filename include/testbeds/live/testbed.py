@@ -9,7 +9,7 @@ import numpy as np
 
 from include.model.decision import Decision, LeaseHost, MigrateInstance, Outcome
 from include.model.errors import TestbedError, TestbedNotReady
-from include.model.observation import HostSample, InstanceSample, OperatorSample
+from include.model.observation import OperatorSample
 from include.testbeds.base import TestbedConfig
 from include.testbeds.live.calibration import LiveCalibration
 from include.testbeds.live.fleet import LiveHost, LiveInstance
@@ -20,12 +20,8 @@ from include.testbeds.live.monitor import LiveMonitor
 from include.testbeds.live.real_time import RealTimeTestbed, Watch
 from include.testbeds.live.reconciler import LiveReconciler
 from include.testbeds.live.replay import ReplayProcess, plan_of
-from include.testbeds.live.samples import (
-    host_sample,
-    instance_sample,
-    observed_of,
-    operator_samples,
-)
+from include.testbeds.live.samples import observed_of, operator_samples
+from include.testbeds.live.services import image_of
 from include.testbeds.live.state import RunState
 
 DEPLOY_WITHIN_S = 300.0
@@ -137,11 +133,9 @@ class LiveTestbed(RealTimeTestbed[LiveHost, LiveInstance]):
         seen_before = {**before, "busy": now["busy"]}
         return operator_samples(state.config.topology, state.reading, seen_before), now
 
-    def _host(self, host: LiveHost) -> HostSample:
-        return host_sample(self._state, host)
-
-    def _instance(self, instance: LiveInstance) -> InstanceSample:
-        return instance_sample(self._state, instance)
+    def _images(self, host: LiveHost) -> frozenset[str]:
+        state, names = self._state, self._state.config.topology.operator_names
+        return frozenset(name for name in names if image_of(state.images, name) in host.images)
 
     # ------------------------------------------------------------------- end
 
