@@ -10,7 +10,7 @@ from typing import Any
 from include.files.whole import write_bytes
 from include.model.decision import Decision, LeaseHost, Outcome
 from include.model.errors import TestbedError, TestbedNotReady
-from include.model.observation import HostSample, InstanceSample, Observation, OperatorSample
+from include.model.observation import Observation, OperatorSample
 from include.testbeds.base import TestbedConfig
 from include.testbeds.flink.calibration import FlinkCalibration
 from include.testbeds.flink.cluster import Ports
@@ -170,33 +170,6 @@ class FlinkTestbed(RealTimeTestbed[FlinkHost, FlinkInstance]):
         busy_s: float = reading.busy_s[name] - before.get("busy_s", {}).get(name, 0.0)
         share: float = busy_s / passed_s / len(serving)
         return round(min(1.0, max(0.0, share)), 4)
-
-    def _host(self, host: FlinkHost) -> HostSample:
-        reading = self._state.reading
-        return HostSample(
-            host=host.name,
-            flavor=host.flavor,
-            ordered_s=host.ordered_s,
-            paid_until_s=host.paid_until_s,
-            up=host.up,
-            releasing=host.releasing,
-            images=frozenset(host.images),
-            cpu_share=reading.cpu_share.get(host.name),
-            memory_share=reading.memory_share.get(host.name),
-        )
-
-    def _instance(self, one: FlinkInstance) -> InstanceSample:
-        reading = self._state.reading
-        return InstanceSample(
-            instance=one.name,
-            operator=one.operator,
-            host=f"host-{one.host}",
-            started_s=one.started_s,
-            ready=one.ready_s is not None,
-            stopping=one.stopping,
-            cpu_share=reading.cpu_share.get(one.name),
-            memory_share=reading.memory_share.get(one.name),
-        )
 
     def _look(self, by: str) -> tuple[Observation, Watch]:
         observation, watch = super()._look(by)
