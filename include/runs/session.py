@@ -98,7 +98,7 @@ class Session:
     def snapshot(self) -> dict[str, np.ndarray]:
         """The testbed's arrays, and the memory of the controller and of each advisor."""
         plain = {
-            who: _adapter(type(memory)).dump_python(memory, mode="json")
+            who: _adapter(memory.__class__).dump_python(memory, mode="json")
             for who, memory in self.memories.items()
         }
         arrays = {"memory": _packed(plain.pop(ACTS))}
@@ -112,7 +112,7 @@ class Session:
         if self.loop.advisors:
             plain |= _unpacked(arrays["advisors"])
         self.memories = {
-            who: _adapter(type(memory)).validate_python(plain[who])
+            who: _adapter(memory.__class__).validate_python(plain[who])
             for who, memory in self.memories.items()
         }
         self.loop.testbed.restore(arrays)
