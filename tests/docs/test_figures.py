@@ -121,7 +121,9 @@ def test_the_hard_world_as_it_is_told() -> None:
 
 
 def test_walks_that_nobody_had_looked_at() -> None:
-    good, walks, better = stated(r"good in all in (\d+) of (\d+) runs \(better in (\d+)\)")
+    good, walks, better = stated(
+        r"no worse in any of these in (\d+) of (\d+) runs \(better in (\d+)\)"
+    )
     rows = table("tide_walks")
     assert len(rows.groupby(list(WALK))) == walks
     assert counted("tide_walks", WALK) == good
@@ -145,7 +147,7 @@ def test_billed_for_what_had_begun() -> None:
 
 
 def test_recorded_days() -> None:
-    good, of = stated(r"three BTUs these are (\d+) of (\d+)\.")
+    good, of = stated(r"three BTUs each, it is (\d+) of (\d+) runs\.")
     levels = [f"{one}_percent" for one in COMPLIANCE]
     pairs = list(beside(table("tide_days"), ("trace", "day", "btu_min")))
     assert len(pairs) == of

@@ -16,7 +16,7 @@ def test_a_run_is_a_row_with_its_metrics() -> None:
     rows = [
         _metric("tide1", "resource_cost", 12.0),
         _metric("tide1", "strict_relaxed_compliance", 97.126),
-        _metric("tide1", "age_p95_ms", 800.0),
+        _metric("tide1", "reprocessed_items", 800.0),
         _metric("ds21", "rescales", 16.0),
         _metric("ds21", "rescale_gap_p50_s", 0.512),
     ]
