@@ -147,9 +147,9 @@ class Topology:
         return inbound
 
     def path_slo_ms(self) -> dict[str, float]:
-        """Of each operator o_slo, added up along the slowest path from a source, itself included.
+        """o_slo added up along the slowest path from a source to each operator, itself included.
 
-        That is how old an item is at its completion when nothing waits; in flow order.
+        An item that nothing delays is at most so old at its completion; in flow order.
         """
         paths: dict[str, float] = {}
         for name in self.in_flow_order():

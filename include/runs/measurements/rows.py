@@ -41,8 +41,7 @@ class OperatorRow:
 
     ``instances_per_level`` instances are busy all the time per level unit: the demand that
     elasticity metrics compare the supply with. Compliance is totalled without those of
-    ``high_volume`` as well. ``path_slo_ms`` is o_slo added up along the slowest path from a source,
-    0 where nobody wrote it down.
+    ``high_volume`` as well. ``path_slo_ms`` is o_slo added up along the slowest path from a source.
     """
 
     operator: str
@@ -52,7 +51,7 @@ class OperatorRow:
     memory_mb: float
     instances_per_level: float
     high_volume: bool
-    path_slo_ms: float = 0.0
+    path_slo_ms: float
 
 
 @dataclass(frozen=True, slots=True)
