@@ -32,6 +32,9 @@ def fidelity(  # noqa: PLR0913  options of a command
         Path | None, typer.Option(help="The folder of an experiment that measured runs again.")
     ] = None,
     testbed: Annotated[str, typer.Option(help="simulated or flow.")] = "simulated",
+    add: Annotated[
+        bool, typer.Option(help="Keep what the page has of runs that are not in the folder.")
+    ] = False,
     out: Annotated[Path, typer.Option(help="The page; its CSV goes to results/ beside it.")] = PAGE,
     processes: Annotated[int, typer.Option(min=0, help="Worker processes; 0: all CPUs.")] = 0,
 ) -> None:
@@ -44,7 +47,7 @@ def fidelity(  # noqa: PLR0913  options of a command
     from include.model.errors import command
     from include.studies.fidelity.comparison import AGAIN, asked_runs, case_of, predictions
     from include.studies.fidelity.measure import measured_figures, predicted_figures
-    from include.studies.fidelity.page import FidelityPage
+    from include.studies.fidelity.page import FidelityPage, stored_predictions
 
     folder = folder.resolve()
     runs, unsound = _runs_of(folder)
@@ -62,7 +65,11 @@ def fidelity(  # noqa: PLR0913  options of a command
         rows += predictions(AGAIN, measured, twice, seen)
     options = [part for name in calibration for part in ("--calibration", Path(name).stem)]
     options += ["--fitted", fitted] if fitted else []
+    options += ["--add"] if add else []
     csv = out.with_name("results") / "fidelity.csv"
+    new = {(row.load, row.controller, row.seed) for row in rows}
+    stored = stored_predictions(csv) if add else []
+    rows = [row for row in stored if (row.load, row.controller, row.seed) not in new] + rows
     page = FidelityPage(
         rows=rows,
         asked=asked_runs(folder.name, measured),

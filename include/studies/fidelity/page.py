@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, fields
+from pathlib import Path
 from statistics import fmean
 
 from include.files.whole import csv_text
@@ -50,6 +52,28 @@ class FidelityPage:
         text += ["## The order of controllers\n", ORDERED, *_orders(list(orders(rows)))]
         text += ["## Every run\n", BESIDE, *_runs(rows)]
         return "\n".join(text).rstrip() + "\n"
+
+
+def stored_predictions(path: Path) -> list[Prediction]:
+    """The rows of a file that :meth:`FidelityPage.csv_text` wrote; none where there is no file."""
+    if not path.is_file():
+        return []
+    with path.open(newline="") as file:
+        return [
+            Prediction(
+                by=row["by"],
+                load=row["load"],
+                controller=row["controller"],
+                seed=int(row["seed"]),
+                role=row["role"],
+                figure=row["figure"],
+                measured=float(row["measured"]),
+                predicted=float(row["predicted"]),
+                error=float(row["error"]),
+                holds={"True": True, "False": False}.get(row["holds"]),
+            )
+            for row in csv.DictReader(file)
+        ]
 
 
 def _cell(value: object) -> object:

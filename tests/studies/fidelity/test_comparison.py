@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from include.studies.fidelity.comparison import FITTED, HELD_OUT, asked_runs, orders, predictions
 from include.studies.fidelity.figures import FIGURES
-from include.studies.fidelity.page import FidelityPage
+from include.studies.fidelity.page import FidelityPage, stored_predictions
 
 SAME = dict.fromkeys(FIGURES, 50.0)
 
@@ -69,7 +71,7 @@ def test_tau_is_that_of_the_means_over_seeds():
     assert all(order.tau is None for order in flat)  # all alike: there is no order
 
 
-def test_the_page_has_every_run_and_says_what_is_beyond_a_limit_and_what_does_not_count():
+def test_the_page_has_every_run_and_says_what_is_beyond_a_limit_and_what_does_not_count(tmp_path):
     cases = [("walk", "tide", seed) for seed in (801, 802)]
     far = {**SAME, "instances_mean": 80.0}
     page = FidelityPage(
@@ -86,6 +88,10 @@ def test_the_page_has_every_run_and_says_what_is_beyond_a_limit_and_what_does_no
     assert "- tide-walk-3: 2 x host_lost" in text
     assert "60.0 % (+60.0), 0 of 1" in text
     assert len(page.csv_text().splitlines()) == 1 + 2 * len(FIGURES)
+    (tmp_path / "fidelity.csv").write_text(page.csv_text())
+    stored = stored_predictions(tmp_path / "fidelity.csv")
+    assert replace(page, rows=stored).markdown() == text
+    assert stored_predictions(tmp_path / "none.csv") == []
 
 
 def test_runs_that_are_to_come_are_those_of_the_spec():
