@@ -179,11 +179,11 @@ def test_where_tide_is_weak() -> None:
             less = of.drop(columns="tide").sub(of["tide"], axis="index")
             reach = t.ppf(0.975, len(of) - 1) * less.std() / len(of) ** 0.5
             assert (less.mean() - reach > 0).all()
-    assert "an earlier `tide` has the highest;" in page("README.md")
-    measured = table("flink_tournament").sort_values("total_cost")
-    assert set(measured["controller"]) == {"ds2", "flink-autoscaler", "tide"}
-    assert list(measured.groupby("pattern").tail(1)["controller"]) == ["tide"] * 4
-    assert list(measured.groupby("pattern").head(1)["controller"]) == ["ds2"] * 4
+    assert "`tide` has the highest;" in page("README.md")
+    measured = table("flink_tournament").sort_values("total_cost").groupby(["pattern", "seed"])
+    assert len(measured) == 5
+    assert set(measured.tail(1)["controller"]) == {"tide"}
+    assert set(measured.head(1)["controller"]) == {"ds2"}
 
     assert "on random walk 1 at BTU 10 `threshold` costs 0.3 less" in page("README.md")
     cell = table("tide_cells").query("pattern == 'random_walk_1' and btu_min == 10")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 from statistics import fmean
@@ -149,13 +149,21 @@ def _orders(orders: Sequence[Order]) -> Iterator[str]:
         yield "No load has three controllers yet.\n"
         return
     yield "| load | by | predicted by | runs | controllers | tau |\n|---|---|---|---|--:|--:|"
+    short = _names(order.load for order in orders)
     for order in orders:
         tau = "" if order.tau is None else f"{order.tau:.2f}"
         yield (
-            f"| {order.load} | {order.figure} | {order.by} | {order.role} | {order.controllers} "
-            f"| {tau} |"
+            f"| {short[order.load]} | {order.figure} | {order.by} | {order.role} "
+            f"| {order.controllers} | {tau} |"
         )
     yield ""
+
+
+def _names(labels: Iterable[str]) -> dict[str, str]:
+    """Each label without its options, unless another one has the same name."""
+    known = set(labels)
+    times = Counter(label.split()[0] for label in known)
+    return {each: each.split()[0] if times[each.split()[0]] == 1 else each for each in known}
 
 
 def _runs(rows: Sequence[Prediction]) -> Iterator[str]:
@@ -165,6 +173,7 @@ def _runs(rows: Sequence[Prediction]) -> Iterator[str]:
         decimals = FIGURES[row.figure].decimals
         cell = f"{row.predicted:.{decimals}f} / {row.measured:.{decimals}f}"
         cells.setdefault(key, {})[row.figure] = cell if row.holds is not False else f"**{cell}**"
+    short = _names(row.controller for row in rows)
     titles = " | ".join(figure.title for figure in FIGURES.values())
     for load in dict.fromkeys(row.load for row in rows):
         yield f"### {load}\n"
@@ -173,5 +182,5 @@ def _runs(rows: Sequence[Prediction]) -> Iterator[str]:
         for key in sorted(key for key in cells if key[0] == load):
             _, controller, seed, role, by = key
             values = " | ".join(cells[key].get(name, "") for name in FIGURES)
-            yield f"| {controller} | {seed} | {role} | {by} | {values} |"
+            yield f"| {short[controller]} | {seed} | {role} | {by} | {values} |"
         yield ""
