@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
@@ -149,13 +149,10 @@ class Topology:
     def path_slo_ms(self) -> dict[str, float]:
         """o_slo added up along the slowest path from a source to each operator, itself included.
 
-        An item that nothing delays is at most so old at its completion; in flow order.
+        An item that nothing delays is at most so old at its completion.
         """
-        paths: dict[str, float] = {}
-        for name in self.in_flow_order():
-            before = (paths.get(edge.origin, 0.0) for edge in self._inbound[name])
-            paths[name] = max(before, default=0.0) + self.operator[name].slo_ms
-        return paths
+        edges = ((e.origin, e.target) for e in self.edges if e.origin in self.operator)
+        return slowest_paths({op.name: op.slo_ms for op in self.operators}, edges)
 
     def items_per_level(self) -> dict[str, float]:
         """Executions of each operator per level unit and emission period, in flow order."""
@@ -214,6 +211,20 @@ class Topology:
             self.in_flow_order()
         except ValueError as error:
             yield f"{error}; a topology must be feed-forward, so remove the edge that leads back"
+
+
+def slowest_paths(takes: Mapping[str, float], edges: Iterable[tuple[str, str]]) -> dict[str, float]:
+    """The most that any path to each operator adds up to, the operator itself included.
+
+    ``edges`` are between operators. Raises CycleError, a ValueError, on a cycle.
+    """
+    origins: dict[str, list[str]] = {name: [] for name in takes}
+    for origin, target in edges:
+        origins[target].append(origin)
+    paths: dict[str, float] = {}
+    for name in TopologicalSorter(origins).static_order():
+        paths[name] = takes[name] + max((paths[origin] for origin in origins[name]), default=0.0)
+    return paths
 
 
 def _name_problems(topology: Topology) -> Iterator[str]:

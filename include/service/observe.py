@@ -15,9 +15,9 @@ from fractions import Fraction
 from include.controllers.base import Setting
 from include.model.host import HostFlavor
 from include.model.observation import Observation, OperatorSample
-from include.model.topology import Edge, Operator, Source, Topology
+from include.model.topology import Edge, Operator, Source, Topology, slowest_paths
 from include.service.fleet import PaperFleet
-from include.service.rates import JobRates, path_s, slowest_path, whole_sum
+from include.service.rates import JobRates, path_s, whole_sum
 from include.service.reading import JobReading, OperatorReading
 from include.service.totals import OperatorTotals, Totals, waiting_for
 
@@ -86,7 +86,7 @@ def setting_of(
     each = slots[0][0] if slots else 1
     sharing = Counter(op.slot_group for op in now.operators if op.operator in scaled)
     on_path = {op.operator: float(op.operator in scaled) for op in now.operators}
-    share_ms = 1000 * terms.limit_s / max(1.0, slowest_path(on_path, now.edges) or 0.0)
+    share_ms = 1000 * terms.limit_s / max(1.0, *slowest_paths(on_path, now.edges).values())
     flavor = HostFlavor(name="task-manager", vcpus=float(each), memory_mb=1000.0 * each)
     operators = tuple(
         Operator(

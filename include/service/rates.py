@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from statistics import median
 
+from include.model.topology import slowest_paths
 from include.service.reading import JobReading, OperatorReading
 
 COUNTED_ONCE = 1.5
@@ -189,19 +190,6 @@ def _latency_s(now: JobReading, rates: Mapping[str, OperatorRates]) -> float | N
     """Along the slowest path; None where nobody knows how long a source keeps records waiting."""
     takes = path_s(now, rates)
     known = {name: value for name, value in takes.items() if value is not None}
-    return slowest_path(known, now.edges) if len(known) == len(takes) else None
-
-
-def slowest_path(takes: Mapping[str, float], edges: Iterable[tuple[str, str]]) -> float | None:
-    """The most that a path of operators adds up to; None of no operators."""
-    before: dict[str, list[str]] = {name: [] for name in takes}
-    for origin, target in edges:
-        before[target].append(origin)
-    through: dict[str, float] = {}
-
-    def until(name: str) -> float:
-        if name not in through:
-            through[name] = takes[name] + max(map(until, before[name]), default=0.0)
-        return through[name]
-
-    return max(map(until, takes), default=None)
+    if len(known) < len(takes):
+        return None
+    return max(slowest_paths(known, now.edges).values(), default=None)

@@ -122,9 +122,9 @@ class FlinkRest:
             of_name = [job for job in jobs if job["name"] == name]
             if not of_name:
                 others = ", ".join(sorted({str(job["name"]) for job in jobs})[:10]) or "none"
-                told = f"{self.url} has no job {name!r}; it has: {others}"
+                problem = f"{self.url} has no job {name!r}; it has: {others}"
                 how = f"if {name!r} has moved or was renamed, start again with its address or --job"
-                raise NoSuchJobError(f"{told}; {how}")
+                raise NoSuchJobError(f"{problem}; {how}")
             newest = max(of_name, key=lambda job: (job["state"] not in _ENDED, job["start-time"]))
             return str(newest["jid"])
 

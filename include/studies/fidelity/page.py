@@ -161,9 +161,9 @@ def _orders(orders: Sequence[Order]) -> Iterator[str]:
 
 def _names(labels: Iterable[str]) -> dict[str, str]:
     """Each label without its options, unless another one has the same name."""
-    known = set(labels)
-    times = Counter(label.split()[0] for label in known)
-    return {each: each.split()[0] if times[each.split()[0]] == 1 else each for each in known}
+    name_of = {label: label.split()[0] for label in labels}
+    times = Counter(name_of.values())
+    return {label: name if times[name] == 1 else label for label, name in name_of.items()}
 
 
 def _runs(rows: Sequence[Prediction]) -> Iterator[str]:
