@@ -62,7 +62,7 @@ def test_a_run_that_is_published_comes_into_the_list(
     page.goto(f"{airflow.url}/tidebench/")
     page.get_by_label(f"choose one/{RUN}").check()
     page.evaluate("document.getElementById('under-way').innerHTML += '<i data-dag-run=x></i>'")
-    publish(let_pass(stage(root / "third")), "third", f"sqlite:///{root / 'results.db'}")
+    publish(let_pass(stage(root / "third")), f"sqlite:///{root / 'results.db'}")
     page.get_by_label(f"choose third/{RUN}").wait_for()
     assert page.get_by_label(f"choose one/{RUN}").is_checked(), "what was chosen stays chosen"
 
