@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from include.experiment.levels import levels_of_sources
+from include.experiment.problems import read_calibration
 from include.experiment.spec import RunSpec
 from include.testbeds import TESTBEDS
 from include.workloads.topologies import load_topology
@@ -40,15 +41,29 @@ TELL_S, TELL_FILE_BYTES = 600.0, 5e9
 
 @dataclass(frozen=True, slots=True)
 class ExperimentSize:
-    """Executions of all runs, seconds on all cores, bytes of files, of memory at once."""
+    """Executions of all runs, seconds on all cores, bytes of files, of memory at once.
+
+    Runs in real time are counted apart; ``real_time_s`` is what they take one after another.
+    """
 
     runs: int
     executions: float
     time_s: float
     file_bytes: float
     memory_bytes: float
+    real_time_runs: int = 0
+    real_time_s: float = 0.0
 
     def __str__(self) -> str:
+        parts = [self._by_the_clock()] if self.real_time_runs else []
+        return "; ".join([*parts, self._in_virtual_time()] if self.runs else parts)
+
+    def _by_the_clock(self) -> str:
+        runs = f"{self.real_time_runs} run{'s' * (self.real_time_runs != 1)} in real time"
+        each = " one after another" if self.real_time_runs > 1 else ""
+        return f"{runs}: {_time(self.real_time_s)}{each}, boots aside"
+
+    def _in_virtual_time(self) -> str:
         runs = f"{self.runs} run{'s' * (self.runs != 1)}, {_amount(self.executions)} executions"
         least, most = (_time(times * self.time_s) for times in (QUICKEST, SLOWEST))
         report = _time(REPORT_S + REPORT_RUN_S * self.runs)
@@ -61,7 +76,7 @@ class ExperimentSize:
     @property
     def is_large(self) -> bool:
         """Whether to say so before it begins."""
-        return self.time_s > TELL_S or self.file_bytes > TELL_FILE_BYTES
+        return self.time_s + self.real_time_s > TELL_S or self.file_bytes > TELL_FILE_BYTES
 
     def problems(self, memory_bytes: float) -> Iterator[str]:
         """Why it cannot run on a machine with so much memory."""
@@ -78,11 +93,12 @@ class ExperimentSize:
 
 
 def size_of(points: Sequence[RunSpec], cores: int | None = None) -> ExperimentSize:
-    """The size of the runs in virtual time; runs in real time are not counted.
+    """The size of the runs; those that differ only in their seed count alike.
 
-    Runs that differ only in their seed count alike. The points have no problems.
+    The points have no problems.
     """
     cores = min(len(points), cores or os.cpu_count() or 1)
+    by_the_clock = [point for point in points if TESTBEDS[point.testbed].real_time]
     alike = Counter(
         replace(point, seed=points[0].seed).to_json()
         for point in points
@@ -104,7 +120,16 @@ def size_of(points: Sequence[RunSpec], cores: int | None = None) -> ExperimentSi
         time_s=max(largest_s, time_s / cores),
         file_bytes=executions * FILE_BYTES,
         memory_bytes=memory_bytes * cores,
+        real_time_runs=len(by_the_clock),
+        real_time_s=sum(map(_clock_s, by_the_clock)),
     )
+
+
+def _clock_s(spec: RunSpec) -> float:
+    """Seconds of the wall clock that a run in real time lasts."""
+    calibration = read_calibration(spec, load_topology(spec.topology))
+    scale: float = calibration.model_dump()["time_scale"]
+    return spec.duration_s / scale
 
 
 def executions_of(spec: RunSpec) -> tuple[float, float]:

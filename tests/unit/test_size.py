@@ -33,12 +33,20 @@ def test_the_time_is_a_range_that_measured_runs_are_in():
     assert "about 36 s for the report" in str(size)
 
 
-def test_seeds_multiply_and_real_time_counts_nothing():
+def test_seeds_multiply():
     single = size_of([SPEC])
     three = size_of([replace(SPEC, seed=seed) for seed in (1, 2, 3)])
     assert three.executions == 3 * single.executions
     assert three.runs == 3
-    assert size_of([replace(SPEC, testbed="docker")]).executions == 0
+
+
+def test_real_time_takes_its_time():
+    by_the_clock = replace(SPEC, testbed="docker", duration_min=90)
+    size = size_of([SPEC, by_the_clock, replace(by_the_clock, seed=2)])
+    assert (size.runs, size.executions) == (1, size_of([SPEC]).executions)
+    assert str(size).startswith("2 runs in real time: 3 hours one after another, boots aside; 1 ")
+    assert str(size_of([by_the_clock])) == "1 run in real time: 90 min, boots aside"
+    assert size_of([by_the_clock]).is_large
 
 
 @pytest.mark.parametrize(
