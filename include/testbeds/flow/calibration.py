@@ -39,8 +39,8 @@ class FlowCalibration(virtual.VirtualCalibration):
     """How fast and how noisy the simulated world is; see calibrations/default.yaml."""
 
     LATER: ClassVar[frozenset[str]] = (virtual.VirtualCalibration.LATER - {"arrival_cv"}) | {
-        "cpu_at_rest", "cpu_residual_block", "cpu_residuals", "cpu_window_s", "key_groups",
-        "key_skew_cv", "pass_s", "rest_s", "restart", "sources_keep",
+        "cpu_at_rest", "cpu_window_s", "key_groups", "key_skew_cv", "pass_s", "rest_s", "restart",
+        "sources_keep",
     }  # fmt: skip
 
     step_s: Positive = 1
@@ -63,8 +63,6 @@ class FlowCalibration(virtual.VirtualCalibration):
     """What an instance shows that has nothing to do; see ``cpu_when_busy``, too."""
     cpu_window_s: NotNegative = 0
     """CPU of instances is the mean of so long, read once in that time; 0: every reading."""
-    cpu_residuals: tuple[float, ...] = ()
-    cpu_residual_block: Annotated[int, Field(ge=1)] = 20
     input_items: Annotated[int, Field(ge=0)] = 0
     sources_keep: bool = False
 

@@ -13,7 +13,7 @@ from include.model.utility import utility
 from include.testbeds.columns import as_columns
 from include.testbeds.flow.arrays import BUSY_S, F64, I64, R_DONE_S, R_INSTANCE, R_OPERATOR
 from include.testbeds.flow.queues import FluidQueues
-from include.testbeds.flow.samples import ItemSampler, cpu_residual
+from include.testbeds.flow.samples import ItemSampler
 from include.testbeds.flow.tenants import Tenants
 from include.testbeds.virtual.cloud import us
 from include.testbeds.virtual.fleet import VirtualFleet, there_for_s
@@ -79,7 +79,7 @@ class FlowMonitor(VirtualMonitor):
             order=topology.operator_names,
             homes=tuple(topology.operator[name].runs_in or name for name in queues.names),
             late_ms=late_ms([topology.operator[name] for name in queues.names]),
-            noise=Noise(draws, calibration.cpu_noise, NOISE_WIDTH, kinds=2),
+            noise=Noise(draws, calibration, NOISE_WIDTH, kinds=2),
             queues=queues,
             sampler=ItemSampler(queues.names, calibration, draws),
             tenants=tenants,
@@ -141,9 +141,7 @@ class FlowMonitor(VirtualMonitor):
         self.keep_busy(operator, number, busy * period_us / 1e6, there_s)
         calibration = self.queues.calibration
         cpu = calibration.cpu_at_rest + cpu * (calibration.cpu_when_busy - calibration.cpu_at_rest)
-        noise = self.noise.for_reading(now_us // period_us, OF_INSTANCE) + self._residual(
-            now_us, period_us
-        )
+        noise = self.noise.for_reading(now_us // period_us, OF_INSTANCE)
         cpu = (cpu + noise[number % NOISE_WIDTH]).clip(0, 1).round(4)
         highest = np.full(len(self.names), -1.0)
         np.maximum.at(highest, operator, busy.clip(0, 1).round(4))
@@ -166,18 +164,12 @@ class FlowMonitor(VirtualMonitor):
         memory = np.bincount(on, reserved_mb, size)[up] / flavor.capacity.memory_mb
         instances = np.bincount(on, minlength=size)[up]
         cores, runnable = used[up].T
-        noise = self.noise.for_reading(now_us // period_us, OF_HOST) + self._residual(
-            now_us, period_us
-        )
+        noise = self.noise.for_reading(now_us // period_us, OF_HOST)
         host_cpu = (cores / flavor.vcpus + noise[up % NOISE_WIDTH]).clip(0, 1).round(4)
         memory, runnable = memory.round(4), runnable.round(3)
         shares = zip(host_cpu.tolist(), memory.tolist(), runnable.tolist(), strict=True)
         self.reading.host = dict(zip(up.tolist(), shares, strict=True))
         self.keep("host_utilisation", now_us, up, host_cpu, memory, instances)
-
-    def _residual(self, now_us: int, period_us: int) -> float:
-        queues = self.queues
-        return cpu_residual(queues.draws, queues.calibration, now_us // period_us)
 
     def _memory_mb(self, operator: str) -> float:
         return self.queues.config.topology.operator[operator].memory_mb

@@ -14,21 +14,6 @@ BLOCK = 1024
 HAS_TO_WAIT, WAIT, SERVICE, MESSAGE = range(4)
 
 
-def cpu_residual(draws: Draws, calibration: FlowCalibration, reading: int) -> float:
-    """What a reading of CPU is away from the model: of a recording, in whole blocks of readings.
-
-    Blocks are drawn anew one after the other, each beginning anywhere and going on at the first
-    residual after the last: the circular bootstrap (Politis and Romano, A circular block-resampling
-    procedure for stationary data, 1992). So what is alike from reading to reading stays so.
-    """
-    residuals, length = calibration.cpu_residuals, calibration.cpu_residual_block
-    if not residuals:
-        return 0.0
-    block, row = divmod(reading, length)
-    first = int(draws.generator("cpu_residual", "monitor", block).integers(len(residuals)))
-    return residuals[(first + row) % len(residuals)]
-
-
 @dataclass(slots=True)
 class ItemSampler:
     """Draws per operator and number of the sample, so that nothing else decides about them."""

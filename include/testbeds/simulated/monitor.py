@@ -50,7 +50,7 @@ class SimulatedMonitor(VirtualMonitor):
 
     @classmethod
     def from_network(cls, network: QueueingNetwork, host: Capacity) -> SimulatedMonitor:
-        noise = Noise(network.draws, network.calibration.cpu_noise, NOISE_WIDTH)
+        noise = Noise(network.draws, network.calibration, NOISE_WIDTH)
         operators = [network.topology.operator[name] for name in network.names]
         needs = np.array([(op.cpu_cores, op.memory_mb) for op in operators])
         rescale = network.calibration.rescale

@@ -63,7 +63,9 @@ class VirtualCalibration(LaterSettings, BaseModel):
     ``simulated`` only.
     """
 
-    LATER: ClassVar[frozenset[str]] = frozenset({"arrival_cv", "buffer_items", "rescale"})
+    LATER: ClassVar[frozenset[str]] = frozenset(
+        {"arrival_cv", "buffer_items", "cpu_residual_block", "cpu_residuals", "rescale"}
+    )
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -82,6 +84,10 @@ class VirtualCalibration(LaterSettings, BaseModel):
     timestamp_resolution_s: NotNegative = 0
     sample_every_items: Annotated[int, Field(ge=1)] = 10
     cpu_noise: NotNegative = 0.02
+    cpu_residuals: tuple[float, ...] = ()
+    """CPU shares that recorded readings were away from the model, in order."""
+    cpu_residual_block: Annotated[int, Field(ge=1)] = 20
+    """Readings on end that are drawn at a time."""
     cpu_when_busy: Share = 1
     """CPU share of an instance that is always busy; the rest of its time it waits for input."""
     cpu_drift: NotNegative = 0

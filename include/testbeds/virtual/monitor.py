@@ -14,6 +14,7 @@ from include.model.observation import HostSample, InstanceSample, OperatorSample
 from include.model.topology import Operator
 from include.testbeds.base import ACTS
 from include.testbeds.virtual.busy import F64, I64, Watch
+from include.testbeds.virtual.calibration import VirtualCalibration
 from include.testbeds.virtual.draws import Draws
 from include.testbeds.virtual.fleet import VirtualHost, VirtualInstance
 from include.testbeds.virtual.tables import (
@@ -55,10 +56,10 @@ class VirtualReading:
 
 @dataclass(slots=True)
 class Noise:
-    """Measurement noise of CPU shares; a block of readings shares one generator."""
+    """What readings of CPU shares are away from the model; a block of them shares one generator."""
 
     draws: Draws
-    deviation: float
+    calibration: VirtualCalibration
     width: int
     kinds: int = 1
     _block: int = -1
@@ -70,9 +71,22 @@ class Noise:
         if block != self._block:
             generator = self.draws.generator("monitor", "cpu", block)
             rows = generator.standard_normal((self.kinds * NOISE_READINGS, self.width))
-            self._block, self._rows = block, rows * self.deviation
+            self._block, self._rows = block, rows * self.calibration.cpu_noise
         noise: np.ndarray = self._rows[self.kinds * row + kind]
-        return noise
+        return noise + self.residual(reading) if self.calibration.cpu_residuals else noise
+
+    def residual(self, reading: int) -> float:
+        """CPU share that all of a reading is away by: that of a recording, in blocks of readings.
+
+        Blocks are drawn anew one after the other, each beginning anywhere and going on at the first
+        residual after the last: the circular bootstrap (Politis and Romano, A circular
+        block-resampling procedure for stationary data, 1992). So what is alike from reading to
+        reading stays so.
+        """
+        residuals, length = self.calibration.cpu_residuals, self.calibration.cpu_residual_block
+        block, row = divmod(reading, length)
+        first = int(self.draws.generator("cpu_residual", "monitor", block).integers(len(residuals)))
+        return residuals[(first + row) % len(residuals)]
 
 
 @dataclass(slots=True, kw_only=True)

@@ -5,17 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from include.testbeds.flow.calibration import FlowCalibration
-from include.testbeds.flow.samples import cpu_residual
+from include.testbeds.virtual.calibration import VirtualCalibration
 from include.testbeds.virtual.draws import Draws
+from include.testbeds.virtual.monitor import Noise
 from tests.kernel.flows import a_chain, a_config, started
 
 RECORDED = tuple((0.05 * np.sin(np.arange(200) / 4)).round(4).tolist())
 
 
 def series(block: int, seed: int = 3, readings: int = 4000) -> np.ndarray:
-    calibration = FlowCalibration(cpu_residuals=RECORDED, cpu_residual_block=block)
-    return np.array([cpu_residual(Draws(seed), calibration, i) for i in range(readings)])
+    calibration = VirtualCalibration(cpu_residuals=RECORDED, cpu_residual_block=block)
+    noise = Noise(Draws(seed), calibration, width=1)
+    return np.array([noise.residual(i) for i in range(readings)])
 
 
 def alike(values: np.ndarray) -> float:
@@ -37,16 +38,20 @@ def test_every_reading_is_a_function_of_the_seed():
     assert (series(20) != series(20, seed=4)).any()
 
 
-def test_readings_of_hosts_and_instances_move_together_and_work_does_not():
+@pytest.mark.parametrize(("testbed", "of_a_host"), [("flow", 1.0), ("simulated", 4 * 0.5 / 4)])
+def test_readings_of_hosts_and_instances_move_together_and_work_does_not(testbed, of_a_host):
+    """On ``simulated`` a host shows what its instances do: four of half a core on four cores."""
+
     def measured(**calibration):
         config = a_config(a_chain("O1", service_ms=10.0), 50.0, calibration=calibration)
-        testbed = started(config, instances=4)
-        testbed.advance_to(3000)
-        return testbed.take_measurements()
+        made = started(config, instances=4, testbed=testbed)
+        made.advance_to(3000)
+        return made.take_measurements()
 
     plain, moved = measured(), measured(cpu_residuals=RECORDED)
     away = moved["instance_utilisation"]["cpu_share"] - plain["instance_utilisation"]["cpu_share"]
     of_host = moved["host_utilisation"]["cpu_share"] - plain["host_utilisation"]["cpu_share"]
-    assert away.reshape(-1, 4) == pytest.approx(np.repeat(of_host[:, None], 4, axis=1), abs=2e-4)
-    assert of_host.std() == pytest.approx(np.std(RECORDED), rel=0.2)
+    expected = np.repeat(of_host[:, None] / of_a_host, 4, axis=1)
+    assert away.reshape(-1, 4) == pytest.approx(expected, abs=4e-4)
+    assert away.std() == pytest.approx(np.std(RECORDED), rel=0.2)
     assert np.array_equal(*(tables["processing_duration"]["time_s"] for tables in (plain, moved)))
