@@ -12,7 +12,7 @@ from include.runs.measurements.store import to_arrow
 from include.testbeds import TESTBEDS
 from include.testbeds.flow.arrays import COMPLETED, MICRO
 from include.testbeds.flow.calibration import FlowCalibration, FlowFaults
-from include.testbeds.virtual.calibration import VirtualCalibration
+from include.testbeds.virtual.calibration import VirtualCalibration, WholeRescale
 from include.testing.builders import decision
 from tests.kernel.flows import a_chain, a_config, started
 
@@ -20,9 +20,11 @@ CHAIN = a_chain("O1", "O2", service_ms=50.0)
 """An instance of each does 20 items a second."""
 
 
-def scaled(restart: Any, level: float = 10.0, *, faults: Any = None, seed: int = 7):
+def scaled(
+    restart: Any, level: float = 10.0, *, faults: Any = None, seed: int = 7, by: str = "restart"
+):
     """One more instance of the first operator is asked for at 95 s and ready at 100 s."""
-    calibration = {} if restart is None else {"restart": restart}
+    calibration = {} if restart is None else {by: restart}
     config = a_config(CHAIN, level, calibration=calibration, faults=faults or {}, seed=seed)
     testbed = started(config, hosts=2)
     testbed.advance_to(95)
@@ -79,8 +81,11 @@ def test_a_second_restart_does_the_same_again_and_no_more():
     assert testbed.queues.state.again / MICRO == pytest.approx([400, 400], abs=11)
 
 
-def test_items_take_longer_for_a_while_afterwards():
-    testbed = scaled({"down_s": [0, 0], "hot_s": [30, 30], "hot_factor": [1.5, 1.5]})
+@pytest.mark.parametrize(
+    ("by", "down"), [("restart", {"down_s": [0, 0]}), ("rescale", {"gap_s": [0]})]
+)
+def test_items_take_longer_for_a_while_afterwards(by, down):
+    testbed = scaled({**down, "hot_s": [30, 30], "hot_factor": [1.5, 1.5]}, by=by)
     completed(testbed, 195)
     plain = scaled(None)
     completed(plain, 195)
@@ -184,11 +189,13 @@ def test_where_a_run_is_cut_changes_nothing(cut_s):
 
 
 def test_a_setting_that_is_off_is_not_in_what_a_run_is_stored_as():
-    for off in (FlowCalibration(), VirtualCalibration(), FlowFaults()):
+    offs = (FlowCalibration(), VirtualCalibration(), WholeRescale(gap_s=(1,)), FlowFaults())
+    for off in offs:
         assert not type(off).LATER & off.model_dump().keys()
     for given in (
         FlowCalibration(restart={"down_s": (1, 2)}),
         VirtualCalibration(rescale={"gap_s": (1,)}),
+        WholeRescale(gap_s=(1,), hot_s=(5, 9)),
         FlowFaults(restarts=((5, 1),)),
     ):
         assert type(given).LATER & given.model_dump().keys()

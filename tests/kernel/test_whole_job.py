@@ -22,6 +22,7 @@ from include.testing.builders import SMALL, a_topology, an_operator, decision
 from include.workloads.pattern import Levels
 
 GAP_S = 3.0
+HOT = {"gap_s": [GAP_S], "hot_s": [9, 9], "hot_factor": [2, 2]}
 
 
 def a_job(level: float = 0.9, *, room: int = 0, **changes: Any) -> SimulatedTestbed:
@@ -85,6 +86,41 @@ def test_nothing_is_done_in_a_rescale_but_what_was_begun() -> None:
     # The item that was in service ends at 51 s; then nothing begins until the job is up.
     around = times_s[(times_s > 49.5) & (times_s < 55)]
     assert around.tolist() == pytest.approx([50, 51, 50.5 + GAP_S + 1, 50.5 + GAP_S + 1])
+
+
+@pytest.mark.parametrize("room", [0, 5])
+@pytest.mark.parametrize("packs", [False, True])
+def test_items_that_begin_in_the_hot_phase_take_longer(room: int, packs: bool) -> None:
+    """Up at 43 s and hot until 52 s: of a second each, they take two until 53 s, and one again."""
+    testbed = a_job(level=5.0, room=room, rescale=HOT | {"packs": packs})
+    testbed.advance_to(40)
+    testbed.apply(decision(StartInstance("O1", "host-1")))
+    testbed.advance_to(60)
+    times_s = done_s(testbed)
+    expected = np.repeat([45, 47, 49, 51, 53, 54, 55, 56], 2)
+    assert times_s[(times_s > 41) & (times_s < 57)] == pytest.approx(expected, abs=1e-3)
+
+
+def test_a_hot_phase_slows_what_shares_a_cpu_once_more() -> None:
+    """Sixteen of half a core on four cores run at half speed: two seconds, and four while hot."""
+    testbed = a_job(level=50.0, rescale=HOT)
+    testbed.apply(decision(*[StartInstance("O1", "host-1") for _ in range(15)]))
+    testbed.advance_to(6)
+    speeds = testbed.network.state.servers[0, :16, kernel.SPEED_PERMILLE]
+    assert set(speeds.tolist()) == {250}
+    testbed.advance_to(20)
+    assert set(speeds.tolist()) == {500}
+
+
+def test_the_hot_phase_ends_with_the_next_rescale() -> None:
+    """The second job is up at 48 s, and hot until 57 s rather than longer or more."""
+    testbed = a_job(level=5.0, rescale=HOT)
+    for at_s in (40, 45):
+        testbed.advance_to(at_s)
+        testbed.apply(decision(StartInstance("O1", "host-1")))
+    testbed.advance_to(65)
+    times_s = np.unique(done_s(testbed).round(3))
+    assert times_s[(times_s > 45) & (times_s < 60)].tolist() == [50, 52, 54, 56, 58, 59]
 
 
 def test_controllers_see_when_the_job_was_started_and_nothing_before_the_first_reading() -> None:
@@ -202,8 +238,9 @@ def test_a_lost_host_starts_the_job_again() -> None:
     assert list(testbed.observe().instances) == ["O1-1"]
 
 
-def test_items_are_done_once_each_whatever_is_rescaled() -> None:
-    testbed = a_job(level=2.5, room=4)
+@pytest.mark.parametrize("rescale", [{"gap_s": [GAP_S]}, HOT])
+def test_items_are_done_once_each_whatever_is_rescaled(rescale: dict[str, Any]) -> None:
+    testbed = a_job(level=2.5, room=4, rescale=rescale)
     for at_s in (20, 30, 40, 55):
         testbed.advance_to(at_s)
         testbed.apply(decision(StartInstance("O1", "host-1")))
@@ -218,12 +255,12 @@ def test_items_are_done_once_each_whatever_is_rescaled() -> None:
     assert state.nodes[0, kernel.COMPLETED] + busy + waiting == round(2.5 * 300)
 
 
-@pytest.mark.parametrize("cut_s", [35.0, 40.0, 45.0])
+@pytest.mark.parametrize("cut_s", [35.0, 40.0, 45.0, 55.0])
 def test_a_snapshot_in_the_middle_changes_nothing(cut_s: float) -> None:
-    """Before, in the first rescale, and while the second one cannot begin."""
+    """Before, in the first rescale, while the second one cannot begin, and hot after that."""
 
     def rows(cut: bool) -> list[Any]:
-        testbed, taken = a_job(level=2.5, room=4), []
+        testbed, taken = a_job(level=2.5, room=4, rescale=HOT), []
         for at_s in sorted((cut_s, 39.0, 41.0)):
             testbed.advance_to(at_s)
             if at_s != cut_s:
@@ -231,7 +268,7 @@ def test_a_snapshot_in_the_middle_changes_nothing(cut_s: float) -> None:
             elif cut:
                 taken.append(testbed.take_measurements()["processing_duration"])
                 stored = testbed.snapshot()
-                testbed = a_job(level=2.5, room=4)
+                testbed = a_job(level=2.5, room=4, rescale=HOT)
                 testbed.restore(stored)
         testbed.advance_to(120)
         taken.append(testbed.take_measurements()["processing_duration"])

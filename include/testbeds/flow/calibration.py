@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, ClassVar, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, Field
 
 from include.model.errors import SpecError, unknown_name
 from include.model.topology import Topology
@@ -19,20 +19,15 @@ BY_OPERATOR = ("key_groups", "pass_s", "rest_s")
 """Settings of some operators; a name that the topology does not have is refused."""
 
 
-class JobRestart(BaseModel):
+class JobRestart(virtual.HotPhase):
     """What it does to a job to be taken down as a whole and deployed again. Times are drawn for
     every restart, uniform between their bounds.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     down_s: Bounds = (0, 0)
     """Nobody processes anything."""
     checkpoint_every_s: NotNegative = 0
     """What was processed since the last checkpoint is processed again; 0: nothing is."""
-    hot_s: Bounds = (0, 0)
-    """How long items take more time afterwards, ``hot_factor`` times as much."""
-    hot_factor: Bounds = (1, 1)
 
 
 class FlowCalibration(virtual.VirtualCalibration):

@@ -7,7 +7,7 @@ from typing import Any
 
 from include.model.decision import LeaseHost
 from include.model.errors import CapacityExhausted
-from include.testbeds.flow.calibration import FlowCalibration, FlowFaults, JobRestart
+from include.testbeds.flow.calibration import FlowCalibration, FlowFaults
 from include.testbeds.virtual.cloud import VirtualCloud, us
 from include.testbeds.virtual.fleet import VirtualHost, VirtualInstance
 
@@ -89,17 +89,15 @@ class FlowCloud(VirtualCloud):
 
     def restart_job(self, from_us: int, down_us: int) -> None:
         """Nobody processes anything for so long, and then all are slow for a while."""
-        settings = self.calibration.restart or JobRestart()
         self.restarts += 1
-        hot_us = self.draws.between_us("hot", str(self.restarts), settings.hot_s)
-        low, high = settings.hot_factor
-        share = float(self.draws.generator("hot_factor", str(self.restarts)).random())
         until_us = from_us + down_us
         self.pauses_us += [(row, from_us, until_us, NOBODY) for row in self.rows.values()]
         self.downs_us.append(from_us)
         self.ups_us.append((until_us, down_us))
-        if hot_us:
-            self.hot_us.append((until_us, until_us + hot_us, low + share * (high - low)))
+        phases = (self.calibration.rescale, self.calibration.restart)
+        if hot := next((phase for phase in phases if phase and phase.hot_s[1]), None):
+            hot_us, factor = hot.hot_phase(self.draws, self.restarts)
+            self.hot_us.append((until_us, until_us + hot_us, factor))
 
     def calm(self) -> None:
         """What was deployed runs; only the restarts that are given are to come."""

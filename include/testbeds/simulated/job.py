@@ -4,6 +4,7 @@ All that was decided and can be carried out becomes one rescale, as on the testb
 instances that start join once their host has booted, those that stop serve until then, and what is
 decided while a rescale is under way waits for the next one. A rescale begins with a checkpoint:
 from there on nothing is done that counts until the job is up again, for what is done is done again.
+Items that begin in the hot phase after that take longer.
 
 With bounded buffers a checkpoint is not possible while instances still go through what was in
 their buffers when the job was started last (Flink declines one with "tasks not ready").
@@ -28,7 +29,11 @@ from include.testbeds.virtual.fleet import VirtualInstance
 AGAIN_US = 500_000
 """How soon a checkpoint that is not possible yet is tried again."""
 NEVER_US = 2**63 - 1
-NUMBERS = ("rescales", "paused_us", "up_us", "was_up_us", "retry_us", "asked_us")
+USUAL_PERMILLE = 1000
+NUMBERS = (
+    "rescales", "paused_us", "up_us", "was_up_us", "retry_us", "asked_us", "hot_until_us",
+    "hot_permille",
+)  # fmt: skip
 """What a snapshot keeps beside who is to join."""
 
 
@@ -54,6 +59,9 @@ class WholeJob:
     retry_us: int = 0
     asked_us: int = -1
     """When the rescale was asked for that is not possible yet; -1: there is none."""
+    hot_until_us: int = 0
+    hot_permille: int = USUAL_PERMILLE
+    """Until when the job is slow that was started last, and how fast instances are meanwhile."""
     joins_us: dict[int, int] = field(default_factory=dict)
     """By instance that is not in the job yet, when its host has it ready to join."""
 
@@ -81,9 +89,17 @@ class WholeJob:
             self._rescale(now_us, [], "instances were lost")
 
     def next_us(self, now_us: int) -> int:
-        """When to look again whether to rescale."""
+        """When to look again whether to rescale, and how fast instances are."""
         due_us = now_us if self._leaving() else min(self.joins_us.values(), default=NEVER_US)
-        return max(now_us, self.up_us, self.retry_us, due_us) if due_us < NEVER_US else NEVER_US
+        if due_us < NEVER_US:
+            due_us = max(now_us, self.up_us, self.retry_us, due_us)
+        hot_us = (self.up_us, self.hot_until_us) if self.up_us < self.hot_until_us else ()
+        return min([due_us, *(at_us for at_us in hot_us if at_us > now_us)])
+
+    def speed_permille(self, now_us: int) -> int:
+        """How fast instances are for items that begin now."""
+        hot = self.up_us <= now_us < self.hot_until_us
+        return self.hot_permille if hot else USUAL_PERMILLE
 
     def rescale_if_due(self, now_us: int) -> None:
         """WholeRescale, if somebody is to come or go and a checkpoint is possible."""
@@ -114,6 +130,9 @@ class WholeJob:
         self.was_up_us = self.started_us(now_us)
         self.up_us, self.asked_us = now_us + us(gap_s), -1
         self.paused_us += us(gap_s)
+        hot_us, factor = self.settings.hot_phase(self.cloud.draws, self.rescales)
+        self.hot_until_us = self.up_us + hot_us
+        self.hot_permille = max(1, round(USUAL_PERMILLE / factor))
         for number in joining:
             del self.joins_us[number]
             fleet.instances[number].ready_us = self.up_us
@@ -148,6 +167,7 @@ class WholeJob:
 
     def load(self, arrays: Mapping[str, np.ndarray]) -> None:
         """Continue from :meth:`arrays`."""
-        for name, value in zip(NUMBERS, arrays["job"].tolist(), strict=True):
+        # Snapshots from before there were hot phases end earlier.
+        for name, value in zip(NUMBERS, arrays["job"].tolist(), strict=False):
             setattr(self, name, value)
         self.joins_us = dict(arrays["job_joins_us"].tolist())

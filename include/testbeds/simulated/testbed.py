@@ -12,7 +12,7 @@ from include.model.observation import Observation
 from include.testbeds.base import ACTS
 from include.testbeds.simulated import kernel
 from include.testbeds.simulated.build import build_network
-from include.testbeds.simulated.job import WholeJob
+from include.testbeds.simulated.job import USUAL_PERMILLE, WholeJob
 from include.testbeds.simulated.monitor import SimulatedMonitor
 from include.testbeds.simulated.network import QueueingNetwork
 from include.testbeds.virtual.calibration import VirtualCalibration, VirtualFaults
@@ -94,7 +94,7 @@ class SimulatedTestbed(VirtualTestbed):
         if self.job:
             self.job.rescale_if_due(self.now_us)
         self.cloud.end_empty({}, self.now_us)
-        self._share_cpu()
+        self._set_speeds()
 
     def drained(self) -> dict[int, int]:
         drain_us = us(self.cloud.calibration.drain_s)
@@ -154,7 +154,7 @@ class SimulatedTestbed(VirtualTestbed):
 
     def apply(self, decision: Decision) -> tuple[Outcome, ...]:
         outcomes = VirtualTestbed.apply(self, decision)
-        self._share_cpu()
+        self._set_speeds()
         return outcomes
 
     def start(self, operator: str, host: VirtualHost) -> VirtualInstance:
@@ -205,23 +205,23 @@ class SimulatedTestbed(VirtualTestbed):
             end_us = self.now_us + us(self.cloud.calibration.pause_on_stop_s)
             self.network.pause(instance.row, self.now_us, end_us)
 
-    def _share_cpu(self) -> None:
-        """Slow down instances on hosts whose reserved CPU exceeds their cores."""
-        if self.job and self.job.settings.packs:
-            return
+    def _set_speeds(self) -> None:
+        """Slow down instances on hosts whose reserved CPU exceeds their cores, or of a hot job."""
         operators, vcpus = self.config.topology.operator, self.config.flavor.vcpus
         speed_permille = self.network.state.servers[:, :, kernel.SPEED_PERMILLE]
+        full = self.job.speed_permille(self.now_us) if self.job else USUAL_PERMILLE
         demand: dict[int, float] = {}
         for instance in self.fleet.instances.values():
-            cores = operators[instance.operator].cpu_cores
+            packed = self.job and self.job.settings.packs
+            cores = 0.0 if packed else operators[instance.operator].cpu_cores
             demand[instance.host] = demand.get(instance.host, 0.0) + cores
         crowded = {host for host, cores in demand.items() if cores > vcpus}
-        if not crowded and (speed_permille[self.network.slots_in_use()] == 1000).all():
+        if not crowded and (speed_permille[self.network.slots_in_use()] == full).all():
             return
         for instance in self.fleet.instances.values():
-            share = min(1.0, vcpus / demand[instance.host])
+            share = vcpus / demand[instance.host] if instance.host in crowded else 1.0
             slot = self.network.slot(instance.row, instance.number)
-            speed_permille[instance.row, slot] = max(1, round(1000 * share))
+            speed_permille[instance.row, slot] = max(1, round(full * share))
 
     # ------------------------------------------------------------- recording
 

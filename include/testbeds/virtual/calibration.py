@@ -35,7 +35,30 @@ NotNegative = Annotated[float, Field(ge=0)]
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
-class WholeRescale(BaseModel):
+def _above_zero(bounds: tuple[float, float]) -> tuple[float, float]:
+    if not bounds[0]:
+        raise ValueError(f"give [lowest, highest] above 0, got {bounds}")
+    return bounds
+
+
+class HotPhase(BaseModel):
+    """How slow a job is that was just started: for ``hot_s`` seconds an item takes ``hot_factor``
+    times its usual time. Both are drawn for every start, uniform between their bounds.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    hot_s: Bounds = (0, 0)
+    hot_factor: Annotated[Bounds, AfterValidator(_above_zero)] = (1, 1)
+
+    def hot_phase(self, draws: Draws, start: int) -> tuple[int, float]:
+        """Length in us and factor of the phase after the start of this number."""
+        low, high = self.hot_factor
+        share = float(draws.generator("hot_factor", str(start)).random())
+        return draws.between_us("hot", str(start), self.hot_s), low + share * (high - low)
+
+
+class WholeRescale(LaterSettings, HotPhase):
     """What it does to a job that all instances which come and go come and go at once.
 
     ``gap_s``: seconds as they were measured, of which one is drawn for every rescale: for so long
@@ -45,7 +68,7 @@ class WholeRescale(BaseModel):
     another, in the order of their leases, and CPU is not shared on them. On ``simulated`` only.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    LATER: ClassVar[frozenset[str]] = frozenset({"hot_s", "hot_factor"})
 
     gap_s: Annotated[tuple[NotNegative, ...], Field(min_length=1)]
     packs: bool = False
