@@ -23,6 +23,7 @@ from include.testing.builders import SMALL, a_topology, an_operator, decision
 from include.workloads.pattern import Levels
 from tests.builders import PAPER, manufacturing
 from tests.kernel.flows import SHARED, a_chain, a_config, rows_of, started
+from tests.kernel.test_queueing_theory import erlang_c_wait_s
 
 SERVICE_MS = {
     "O1": 992,
@@ -175,6 +176,19 @@ def test_a_long_backlog_is_kept_in_few_chunks_and_in_order():
     assert taken["wait_ms"] / 1000 == pytest.approx(expected_s, abs=2.5)
     assert (np.diff(taken["time_s"]) > 0).all()
     assert_nothing_is_lost(testbed)
+
+
+@pytest.mark.parametrize(("servers", "utilisation"), [(1, 0.5), (1, 0.8), (3, 0.8), (8, 0.8)])
+def test_mm_c_waits_as_erlang_c_says_below_saturation(servers, utilisation):
+    """Sakasegawa's formula is exact for one server; for several it is off by a few percent."""
+    calibration = {"arrival_cv": 1.0, "service_cv": 1.0}
+    topology = a_chain("O1", service_ms=100.0, cpu_cores=0.1, memory_mb=10.0)
+    rate_per_s = 10 * servers * utilisation
+    config = a_config(topology, rate_per_s, flavor=SMALL, calibration=calibration)
+    testbed = started(config, instances=servers)
+    testbed.advance_to(3600)
+    wait_s = testbed.take_measurements()["processing_duration"]["wait_ms"].mean() / 1000
+    assert wait_s == pytest.approx(erlang_c_wait_s(servers, rate_per_s, 0.1), rel=0.08)
 
 
 @pytest.mark.parametrize("utilisation", [0.5, 0.8])
