@@ -17,7 +17,7 @@ from include.model.decision import StartInstance, StopInstance
 from include.model.host import HostFlavor
 from include.model.observation import Observation, OperatorSample
 from include.model.topology import Edge, Operator, Source, Topology
-from include.testbeds.flow.key_groups import loads_of_instances
+from include.testbeds.virtual.key_groups import loads_of_instances
 from include.workloads.recordings.recording import FloatArray
 
 SCALINGS = (StartInstance, StopInstance)

@@ -30,6 +30,8 @@ MOST_MINUTES = 60 * 24 * 14
 MOST_BTU_MINUTES = 60 * 24 * 366
 """A leap year. Beyond, minutes and readings are no longer numbers that can be counted."""
 LEAST_MONITOR_S = 0.001
+BINDS_BY_KEY = {"simulated": "buffer_items", "flow": "key_groups"}
+"""By testbed, the setting by operator that binds items to instances by their keys."""
 
 
 def problems_of(spec: RunSpec) -> list[str]:
@@ -46,13 +48,14 @@ def problems_by_field(spec: RunSpec) -> Iterator[Problem]:
 def keyed_notes(spec: RunSpec) -> tuple[str, ...]:
     """The keyed operators whose keys the testbed of a run ignores, as one sentence."""
     topology = load_topology(spec.topology)
-    operators = ", ".join(op.name for op in topology.operators if op.keyed)
+    operators = [op.name for op in topology.operators if op.keyed]
     if not operators or TESTBEDS[spec.testbed].serves_by_key:
         return ()
     calibration = read_calibration(spec, topology)
-    if spec.testbed == "simulated" and getattr(calibration, "buffer_items", None):
-        return ()  # such buffers bind items to instances by their keys
-    return (f"{spec.testbed} ignores keys, their skew and state: {operators}",)
+    bound = getattr(calibration, BINDS_BY_KEY.get(spec.testbed, ""), ())
+    if not (ignored := ", ".join(name for name in operators if name not in bound)):
+        return ()
+    return (f"{spec.testbed} ignores keys, their skew and state: {ignored}",)
 
 
 def least_duration_min(monitor_every_s: float) -> float:

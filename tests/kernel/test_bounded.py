@@ -8,7 +8,7 @@ import pytest
 from include.model.errors import SpecError
 from include.model.topology import Keyed
 from include.testbeds.simulated import kernel
-from include.testbeds.simulated.keys import key_group, shares_of_instances
+from include.testbeds.virtual.key_groups import loads_of_instances, sizes_of_keys
 from include.testing.builders import a_topology, an_operator
 from tests.kernel.worlds import a_network, poisson_us, publish, waiting_items
 
@@ -137,15 +137,6 @@ def test_what_was_in_buffers_stays_together_and_comes_first() -> None:
     )
 
 
-def test_keys_go_where_flink_sends_them() -> None:
-    """Key groups as org.apache.flink.runtime.state.KeyGroupRangeAssignment of Flink 2.2.1 has them,
-    of 128, for the keys 0 to 9."""
-    assert key_group(np.arange(10)).tolist() == KEY_GROUPS_OF_FLINK
-
-
-KEY_GROUPS_OF_FLINK = [94, 86, 127, 113, 7, 126, 18, 113, 15, 51]
-
-
 def test_an_operator_is_as_slow_as_the_instance_with_the_most_keys() -> None:
     """Items of a skewed operator wait for its fullest instance, whatever the others could do."""
     keyed = Keyed(keys=50, exponent=1.0)
@@ -159,18 +150,10 @@ def test_an_operator_is_as_slow_as_the_instance_with_the_most_keys() -> None:
         duration_s=200,
     )
     network.advance(200 * S)
-    fullest = shares_of_instances(keyed, 4).max()
+    fullest = loads_of_instances(sizes_of_keys(keyed), 4).max()
     assert fullest > 1.2
     per_s = network.state.nodes[0, kernel.COMPLETED] / 200
     assert per_s == pytest.approx(4 * 10 / fullest, rel=0.02)
-
-
-def test_shares_change_with_the_number_of_instances() -> None:
-    keyed = Keyed(keys=500, exponent=0.8)
-    shares = {n: shares_of_instances(keyed, n) for n in (1, 2, 3, 8)}
-    assert all(s.mean() == pytest.approx(1) for s in shares.values())
-    assert shares[1].tolist() == pytest.approx([1.0])
-    assert shares[8].max() > shares[2].max()
 
 
 def test_all_operators_have_a_bound_or_none() -> None:

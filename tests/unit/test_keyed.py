@@ -73,6 +73,25 @@ def test_a_stored_run_keeps_its_keys():
     assert Run.from_json(run.to_json()) == run
 
 
+@pytest.mark.parametrize(
+    ("testbed", "setting"),
+    [
+        ("simulated", "buffer_items: {split: 9, count: 9, store: 9}"),
+        ("flow", "key_groups: {count: 128}"),
+    ],
+)
+def test_check_says_nothing_where_items_are_bound_by_their_keys(testbed, setting, tmp_path):
+    (tmp_path / "mine.yaml").write_text(setting)
+    spec = tmp_path / "words.yaml"
+    spec.write_text(
+        "name: words\ntopology: word_count_keyed\ncontrollers: [threshold]\n"
+        f"testbed: {testbed}\ncalibration: mine.yaml\n"
+    )
+    result = CliRunner().invoke(app, ["check", str(spec)])
+    assert result.exit_code == 0, result.output
+    assert "keyed:" not in result.output
+
+
 @pytest.mark.parametrize("testbed", ["simulated", "flow"])
 def test_check_says_that_a_testbed_ignores_keys(testbed, tmp_path):
     spec = tmp_path / "words.yaml"

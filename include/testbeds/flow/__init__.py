@@ -26,14 +26,15 @@ What a job does beyond that is off by default, and a setting of the calibration 
 - ``restart``: the whole job is down when instances come or go, once for each decision, then does
   again what was not in a checkpoint, and is slow for a while. What is done again takes CPU and time
   before anything new; it is counted once. ``restarts`` among the faults come by themselves.
-- ``key_groups``: items come in parts, an instance takes whole ones, and the operator is as slow as
-  its fullest instance. Hosts are counted at the mean of the instances.
+- ``key_groups``: items come in parts (of a keyed operator by its keys), an instance takes whole
+  ones, and the operator is as slow as its fullest instance. Hosts are counted at the mean of the
+  instances.
 - ``rest_s``: how long an item waits for an operator even when that is idle, ``pass_s``: how long it
   is in it on no core. Both are in its age; the next operator has it in the same step nevertheless.
 - ``cpu_at_rest`` and ``cpu_when_busy``: what an idle and a busy instance show; of ``cpu_window_s``
   the mean is shown, once in that time.
 - ``cpu_residuals``: readings of CPU are away from the model as recorded ones were, in blocks drawn
-  by the seed, on top of ``cpu_noise``; hosts and instances are all alike.
+  by the seed, on top of ``cpu_noise``; hosts and instances are all alike. On ``simulated``, too.
 - ``input_items``: what may wait for an operator; what feeds a full one is slowed, to the source.
   With ``sources_keep`` a source is a log: it takes everything, and it is what waits there that is
   the lag of the operator that reads it. Otherwise it is outside, and counts for nobody.

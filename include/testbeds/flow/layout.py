@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from include.testbeds.flow.arrays import F64, I64, Graph, Layout
-from include.testbeds.flow.key_groups import loads_of_instances
 from include.testbeds.virtual.fleet import VirtualFleet
+from include.testbeds.virtual.key_groups import loads_of_instances
 
 LEAST_CORES = 0.01
 """A host whose overhead eats all of its CPU still does this much."""
@@ -46,7 +46,7 @@ class Planner:
     latency_s: float
     local_latency_s: float
     group_sizes: Mapping[int, F64]
-    """By operator that deals out key groups; see :mod:`~include.testbeds.flow.key_groups`."""
+    """By operator that deals out key groups; see :mod:`~include.testbeds.virtual.key_groups`."""
 
     def serving(self, fleet: VirtualFleet, now_us: int) -> Serving:
         """Who serves from ``now_us`` until something starts, stops or boots."""

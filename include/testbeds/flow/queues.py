@@ -28,11 +28,11 @@ from include.testbeds.flow.arrays import (
 )
 from include.testbeds.flow.calibration import FlowCalibration, FlowFaults
 from include.testbeds.flow.cloud import FlowCloud
-from include.testbeds.flow.key_groups import group_sizes
 from include.testbeds.flow.layout import Planner, Serving
 from include.testbeds.virtual.cloud import us
 from include.testbeds.virtual.draws import Draws
 from include.testbeds.virtual.jit import start_numba
+from include.testbeds.virtual.key_groups import drawn_sizes, sizes_of_keys
 
 FIRST_ROWS = 4096
 NEVER = 2**62
@@ -105,7 +105,7 @@ class FluidQueues:
             latency_s=calibration.latency_ms / 1000,
             local_latency_s=(calibration.latency_ms if local_ms is None else local_ms) / 1000,
             group_sizes={
-                o: group_sizes(self.draws, name, groups, calibration.key_skew_cv)
+                o: self._group_sizes(name, groups)
                 for o, name in enumerate(self.names)
                 if (groups := calibration.key_groups.get(name))
             },
@@ -122,6 +122,12 @@ class FluidQueues:
             recorded=_zeros(1),
         )
         self._stalls_us = self._stalls()
+
+    def _group_sizes(self, operator: str, groups: int) -> F64:
+        keyed, skew_cv = self.config.topology.operator[operator].keyed, self.calibration.key_skew_cv
+        if keyed and not skew_cv:
+            return sizes_of_keys(keyed, groups)
+        return drawn_sizes(self.draws, operator, groups, skew_cv)
 
     def run_to(self, step: int) -> None:
         """Do all steps before ``step``."""

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from include.model.topology import Topology
 from include.testbeds.simulated import bounded, kernel, rings
 from include.testbeds.simulated.kernel import BLOCK, NEVER
-from include.testbeds.simulated.keys import shares_of_instances
 from include.testbeds.simulated.publications import Publications, RandomPublications
 from include.testbeds.simulated.reading import read
 from include.testbeds.virtual.calibration import VirtualCalibration
 from include.testbeds.virtual.draws import Draws
+from include.testbeds.virtual.key_groups import loads_of_instances, sizes_of_keys
 
 I64 = NDArray[np.int64]
 PAUSES_KEPT_US = 30_000_000
@@ -230,7 +230,7 @@ class QueueingNetwork:
         taking, keyed = self._taking(operator), self.topology.operator[self.names[operator]].keyed
         self.state.turn[operator] = TURN
         if keyed and taking:
-            shares = shares_of_instances(keyed, len(taking))
+            shares = loads_of_instances(sizes_of_keys(keyed), len(taking))
             turns = np.rint(TURN / np.maximum(shares, LEAST_SHARE)).astype(np.int64)
             self.state.turn[operator, taking] = turns
 

@@ -6,8 +6,14 @@ import numpy as np
 import pytest
 
 from include.model.errors import SpecError
-from include.testbeds.flow.key_groups import group_sizes, loads_of_instances
+from include.model.topology import Keyed
 from include.testbeds.virtual.draws import Draws
+from include.testbeds.virtual.key_groups import (
+    drawn_sizes,
+    key_group,
+    loads_of_instances,
+    sizes_of_keys,
+)
 from tests.kernel.flows import a_chain, a_config, started
 
 
@@ -46,20 +52,50 @@ def test_ranges_are_those_of_flink():
 
 
 def test_unequal_groups_are_drawn_by_the_seed_with_their_deviation():
-    sizes = group_sizes(Draws(1), "O1", 100_000, 0.5)
+    sizes = drawn_sizes(Draws(1), "O1", 100_000, 0.5)
     assert sizes.mean() == pytest.approx(1)
     assert sizes.std() == pytest.approx(0.5, rel=0.02)
-    assert (sizes == group_sizes(Draws(1), "O1", 100_000, 0.5)).all()
-    assert (sizes != group_sizes(Draws(2), "O1", 100_000, 0.5)).any()
+    assert (sizes == drawn_sizes(Draws(1), "O1", 100_000, 0.5)).all()
+    assert (sizes != drawn_sizes(Draws(2), "O1", 100_000, 0.5)).any()
 
 
 def test_skew_slows_an_operator_by_its_heaviest_range():
-    sizes = group_sizes(Draws(7), "O1", 24, 0.8)
+    sizes = drawn_sizes(Draws(7), "O1", 24, 0.8)
     heaviest = sizes.reshape(8, 3).sum(axis=1).max() / sizes.sum()
     expected = 20 / heaviest
     assert completed(8, key_groups={"O1": 24}, key_skew_cv=0.8)[0] == pytest.approx(
         expected, rel=0.001
     )
+
+
+def test_a_keyed_operator_is_as_slow_as_the_instance_with_the_most_keys():
+    """Of keys as they are on the testbed ``flink``, in groups as many as there."""
+    keyed = Keyed(keys=50, exponent=1.0)
+    topology = a_chain("O1", service_ms=100.0, stateful=True, keyed=keyed)
+    config = a_config(topology, 1000.0, calibration={"key_groups": {"O1": 128}})
+    testbed = started(config, instances=4)
+    testbed.advance_to(210)
+    heaviest = np.bincount(key_group(np.arange(50)) // 32, 1 / np.arange(1, 51)).max()
+    expected = 10 * (1 / np.arange(1, 51)).sum() / heaviest
+    completed_items = testbed.observe().operators["O1"].completed_items
+    assert completed_items / 210 == pytest.approx(expected, rel=0.001)
+
+
+def test_keys_go_where_flink_sends_them() -> None:
+    """Key groups as org.apache.flink.runtime.state.KeyGroupRangeAssignment of Flink 2.2.1 has them,
+    of 128, for the keys 0 to 9."""
+    assert key_group(np.arange(10)).tolist() == KEY_GROUPS_OF_FLINK
+
+
+KEY_GROUPS_OF_FLINK = [94, 86, 127, 113, 7, 126, 18, 113, 15, 51]
+
+
+def test_shares_change_with_the_number_of_instances() -> None:
+    keyed = Keyed(keys=500, exponent=0.8)
+    shares = {n: loads_of_instances(sizes_of_keys(keyed), n) for n in (1, 2, 3, 8)}
+    assert all(s.mean() == pytest.approx(1) for s in shares.values())
+    assert shares[1].tolist() == pytest.approx([1.0])
+    assert shares[8].max() > shares[2].max()
 
 
 def test_groups_of_an_operator_that_is_not_there_are_refused():
