@@ -14,13 +14,18 @@ from include.results.tables.staged import Row
 MANY_CONTROLLERS = 4
 """With more than these, or with several topologies, an experiment is a tournament."""
 
+END_TO_END_SHARE = "end_to_end_near_real_time_compliance_percent"
+END_TO_END_TOTAL = "end_to_end_near_real_time_total_cost"
+
 METRICS: Mapping[str, tuple[str, int, bool]] = {
     "strict_near_real_time_compliance_percent": ("strict near real-time, %", 1, True),
     "strict_relaxed_compliance_percent": ("strict relaxed, %", 1, True),
     "age_p95_ms": ("age p95, ms", 0, False),
     "strict_real_time_compliance_percent": ("strict real-time, %", 1, True),
+    END_TO_END_SHARE: ("end-to-end near real-time, %", 1, True),
     "unprocessed_items": ("unprocessed items", 0, False),
     "strict_total_cost": ("strict relaxed total", 2, False),
+    END_TO_END_TOTAL: ("end-to-end near real-time total", 2, False),
     "age_p50_ms": ("age p50, ms", 0, False),
     "age_p99_ms": ("age p99, ms", 0, False),
     "host_hours": ("host hours", 2, False),
