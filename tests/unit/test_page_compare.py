@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import math
+import re
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from include.results.reports.results import Row
+from include.results.reports.database import Publication, sent_rows
+from include.results.reports.results import Query, Row
 from tests.builders_staged import tables_of
+from tidebench.page import render
 from tidebench.page.better import Mean, direction_of, mean_of, verdict_of
 from tidebench.page.cases import BY_CASE, BY_RUN, cases_of, labels_of, way_of
 from tidebench.page.compare import Line
 from tidebench.page.curves import MOST_POINTS, curves_of
+from tidebench.page.listing import runs_list
 from tidebench.page.scatter import COST, LABEL_HEIGHT, LEFT, SHARE, scatter_of
 
 
@@ -97,6 +102,38 @@ def test_means_are_told_apart_only_where_welchs_interval_does() -> None:
 
 def line(name: str, *values: Any) -> Line:
     return Line(name=name, label=name, about="", decimals=1, values=values, unit="")
+
+
+def test_a_mean_is_of_all_runs_of_a_case_or_empty() -> None:
+    cases = cases_of([run(1), run(2)], BY_CASE)
+    assert line("a", 1.0, None).over(cases).values == (None,)
+    assert line("a", 1.0, 3.0).over(cases).values == (mean_of([1.0, 3.0]),)
+
+
+def test_the_list_is_sorted_end_to_end_and_earlier_runs_have_a_dash(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(render, "airflow_url", str)
+    monkeypatch.setattr(render, "_environment", render._environment.__wrapped__)
+    url = f"sqlite:///{tmp_path / 'results.db'}"
+    rows: dict[str, list[dict[str, Any]]] = {"runs": [], "outcomes": []}
+    for name, cost, total in (("waits", 5.0, 20.5), ("serves", 9.0, 9.5), ("older", 1.0, None)):
+        tables = tables_of(name)
+        tables["outcomes"][0] |= {
+            "strict_total_cost": cost, "end_to_end_near_real_time_total_cost": total,
+            "end_to_end_near_real_time_compliance_percent": total,
+        }  # fmt: skip
+        for table in rows:
+            rows[table] += tables[table]
+    with sent_rows(url, Publication(experiment="one", edition="1", checks=1), rows):
+        pass
+    query = Query(sort="end_to_end_cost", descending=False)
+    others = {"may_label": False, "may_remove": False, "under_way": []}
+    page = render.render("list", {**runs_list(url, tmp_path, query), **others})
+    assert re.findall(r'value="one/(\w+)"', page) == ["serves", "waits", "older"]
+    _, *lines = page.partition('<table class="list">')[2].split("<tr>")[1:]
+    cells = [re.findall(r'<td class="n">([^<]*)</td>', line) for line in lines]
+    assert [row[5:7] for row in cells] == [["9.50", "9.5"], ["20.50", "20.5"], ["-", "-"]]
 
 
 def points(costs: list[Any], shares: list[Any]) -> list[Any]:

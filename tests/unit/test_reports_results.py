@@ -168,9 +168,12 @@ def test_a_database_without_the_strict_columns_is_read_all_the_same(tmp_path: Pa
     url = f"sqlite:///{tmp_path / 'results.db'}"
     publish(let_pass(stage(tmp_path / "first")), url)
     with sqlite3.connect(tmp_path / "results.db") as database:
-        for column in ("strict_total_cost", "strict_relaxed_compliance_percent", "age_p95_ms"):
+        for column in (
+            "strict_total_cost", "strict_relaxed_compliance_percent", "age_p95_ms",
+            "end_to_end_near_real_time_total_cost", "end_to_end_near_real_time_compliance_percent",
+        ):  # fmt: skip
             database.execute(f"ALTER TABLE outcomes DROP COLUMN {column}")
-    for sort in ("cost", "age", "near_real_time", "when"):
+    for sort in ("cost", "age", "near_real_time", "end_to_end", "end_to_end_cost", "when"):
         (row,) = find_runs(url, Query(sort=sort)).runs
         assert (row["strict_total_cost"], row["age_p95_ms"], row["total_cost"]) == (None, None, 1.0)
     (tables,) = read_runs(url, [("first", RUN)], ("outcomes",))

@@ -50,12 +50,15 @@ ORDERS: Mapping[str, str] = {
     "cost": "outcomes.strict_total_cost",
     "compliance": "outcomes.strict_relaxed_compliance_percent",
     "near_real_time": "outcomes.strict_near_real_time_compliance_percent",
+    "end_to_end": "outcomes.end_to_end_near_real_time_compliance_percent",
+    "end_to_end_cost": "outcomes.end_to_end_near_real_time_total_cost",
     "age": "outcomes.age_p95_ms",
 }
 """What runs can be sorted by, and the column of each: none that leaving items undone improves."""
 _OUTCOMES = (
     "strict_near_real_time_compliance_percent", "strict_relaxed_compliance_percent", "age_p95_ms",
-    "unprocessed_items", "strict_total_cost", "host_hours", "resource_cost", "total_cost",
+    "end_to_end_near_real_time_compliance_percent", "unprocessed_items", "strict_total_cost",
+    "end_to_end_near_real_time_total_cost", "host_hours", "resource_cost", "total_cost",
     "real_time_compliance_percent", "relaxed_compliance_percent", "latency_p50_ms",
     "latency_p95_ms", "scaling_events", "host_events", "utility_percent",
 )  # fmt: skip

@@ -27,14 +27,15 @@ GIVEN = (
 )  # fmt: skip
 FIRST = (
     "strict_total_cost", "strict_near_real_time_compliance_percent",
-    "strict_relaxed_compliance_percent", "age_p95_ms", "unprocessed_items", "host_hours",
-    "resource_cost", "total_regret", "scaling_events", "utility_percent",
+    "strict_relaxed_compliance_percent", "end_to_end_near_real_time_total_cost",
+    "end_to_end_near_real_time_compliance_percent", "age_p95_ms", "unprocessed_items",
+    "host_hours", "resource_cost", "total_regret", "scaling_events", "utility_percent",
 )  # fmt: skip
 """Outcomes that most readers want; the others are folded."""
 COST = (
     "resource_cost", "begun_cost", "strict_relaxed_total_cost", "strict_near_real_time_total_cost",
-    "strict_real_time_total_cost", "regret", "total_regret", "relaxed_total_cost",
-    "near_real_time_total_cost", "real_time_total_cost",
+    "strict_real_time_total_cost", "end_to_end_near_real_time_total_cost", "regret",
+    "total_regret", "relaxed_total_cost", "near_real_time_total_cost", "real_time_total_cost",
 )  # fmt: skip
 COMPLIANCE = ("near_real_time_compliance_percent", "duration_p95_ms")
 """Of all operators, what outcomes do not have."""
@@ -175,6 +176,8 @@ def _folded(values: Sequence[Any]) -> Any:
     """Of one run its own value, of several the mean, where all have a number."""
     if len(values) == 1:
         return values[0]
+    if None in values:
+        return None
     if all(as_mean(value) is not None for value in values):
         return mean_of(values)
     distinct = list(dict.fromkeys(values))

@@ -27,6 +27,8 @@ HEADINGS: tuple[tuple[str, str, str], ...] = (
     ("cost", "Strict cost", "n"),
     ("near_real_time", "Strict near real-time [%]", "n"),
     ("compliance", "Strict relaxed [%]", "n"),
+    ("end_to_end_cost", "End-to-end cost", "n"),
+    ("end_to_end", "End-to-end near real-time [%]", "n"),
     ("age", "Age p95 [s]", "n"),
     ("when", "Measured", ""),
 )
