@@ -9,7 +9,9 @@ import typer
 
 from include.cli.interrupt import ends_at_once
 from include.cli.options import DEFAULT_ROOT, Database, existing
-from include.model.errors import command
+from include.model.errors import SpecError, command
+
+EndToEnd = Annotated[bool, typer.Option(help="Rank and draw by end-to-end compliance and total.")]
 
 
 def report(
@@ -20,6 +22,7 @@ def report(
     master: Annotated[
         str, typer.Option(envvar="TIDEBENCH_SPARK_MASTER", help="Spark master.")
     ] = "local[*]",
+    end_to_end: EndToEnd = False,
 ) -> None:
     """Build, check and publish tables and the page of measured runs.
 
@@ -61,8 +64,9 @@ def report(
         typer.echo("validating ...")
         check_tables(here)
         typer.echo("publishing ...")
-        publish_experiment(here, database or f"sqlite:///{root / 'results.db'}")
-        text = summary(here, printed)
+        url = database or f"sqlite:///{root / 'results.db'}"
+        publish_experiment(here, url, end_to_end=end_to_end)
+        text = summary(here, printed, end_to_end=end_to_end)
         typer.echo(text.replace(str(here), without_secrets(folder)) if is_remote(folder) else text)
         require_none_left_out(here)
 
@@ -119,21 +123,25 @@ def figure(
     fitted: Annotated[
         str, typer.Option(help="Patterns that options were chosen on, separated by commas.")
     ] = "",
+    end_to_end: EndToEnd = False,
 ) -> None:
     """Draw cost against compliance for every controller and workload."""
     from include.files.whole import write_bytes
     from include.results.reports.figures import front as front_figure
     from include.results.reports.figures import style, tournament
     from include.results.reports.integrity import require_published
-    from include.results.reports.tournament import matches
+    from include.results.reports.tournament import END_TO_END_SHARE, matches
     from include.results.tables.staged import read_table
 
     published = require_published(existing(folder)).parent
     rows = read_table(published / "tournament.parquet")
+    if end_to_end and all(row["metric"] != END_TO_END_SHARE for row in rows):
+        first = command("report", folder)
+        raise SpecError("--end-to-end", [f"no run has end-to-end figures; first: {first}"])
     if front:
         patterns = [name.strip() for name in fitted.split(",") if name.strip()]
-        svg = front_figure.draw(rows, patterns)
+        svg = front_figure.draw(rows, patterns, end_to_end=end_to_end)
     else:
-        svg = tournament.draw(matches(rows))
+        svg = tournament.draw(matches(rows, end_to_end=end_to_end))
     write_bytes(out, f"{style.standalone(svg)}\n".encode())
     typer.echo(f"Figure: {out}")

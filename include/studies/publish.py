@@ -57,17 +57,20 @@ def measured_in(study: Study, folder: Path) -> StudyData:
     return StudyData(folder, [run for run in runs if run.run_id in staged])
 
 
-def publish_experiment(folder: Path, database_url: str, by: DagRun = BY_HAND) -> None:
+def publish_experiment(
+    folder: Path, database_url: str, by: DagRun = BY_HAND, *, end_to_end: bool = False
+) -> None:
     """Publish what any experiment is published as: a study of its own, or the report of its runs.
 
-    The report has what the studies' sources print beside what was measured. An experiment that is
-    only called like a study, with none of its runs, is not one.
+    The report has what the studies' sources print beside what was measured, and ranks controllers
+    by the age of items where ``end_to_end`` says so. An experiment that is only called like a
+    study, with none of its runs, is not one.
     """
     study = study_of(folder.name)
     if study is not None and measured_in(study, folder).runs:
         publish_study(study, folder, database_url, by)
     else:
-        files = partial(report_files, reference=printed)
+        files = partial(report_files, reference=printed, end_to_end=end_to_end)
         publish(folder, database_url, by, files)
 
 

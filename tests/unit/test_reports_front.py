@@ -12,8 +12,9 @@ import pytest
 from include.model.errors import SpecError
 from include.results.reports.figures import front
 from include.results.reports.figures.tournament import unbeaten
+from include.results.reports.tournament import END_TO_END_SHARE
 from tests.builders_staged import restage
-from tests.command_line import said
+from tests.command_line import refused, said
 
 SHARE = front.SHARE
 
@@ -104,6 +105,19 @@ def test_the_command_draws_what_was_published(tmp_path: Path) -> None:
     svg = (tmp_path / "out.svg").read_text()
     assert texts(svg) == texts(front.draw(ALL, ["stepwise"]))
     assert "currentColor" not in svg
+
+
+def test_end_to_end_it_has_the_points_of_runs_with_ages(tmp_path: Path) -> None:
+    restage(tmp_path, "tournament", ALL)
+    (tmp_path / "staged").rename(tmp_path / "published")
+    (tmp_path / "published" / "manifest.json").touch()
+    command = ["figure", str(tmp_path), "--front", "--end-to-end", "--out", "a.svg"]
+    assert "no run has end-to-end figures; first: tidebench report" in refused(*command)
+    older = [row for row in ALL if row["controller"] == "btu"]
+    share = [row | {"metric": END_TO_END_SHARE} for row in ALL[2:4] if row["metric"] == SHARE]
+    words = texts(front.draw([*older, *ALL[2:4], *share], (), end_to_end=True))
+    assert {"end-to-end near real-time, %", "tide"} <= set(words)
+    assert "btu" not in words
 
 
 def test_where_nothing_is_named_nothing_is_said_of_what_was_chosen() -> None:

@@ -269,6 +269,11 @@ def test_a_glance_has_the_mean_of_every_case_and_the_cheapest_first() -> None:
     assert (second["controller"], second["cost"], second["age_s"]) == ("btu", 45.0, 2.0)
     assert (third["load"], third["cost"]) == ("stepwise", None)
     assert glance_of(rows[:2]) == [], "one case is the page itself"
+    ages = [row | {"end_to_end_near_real_time_total_cost": total}
+            for row, total in zip(rows, (9.0, 9.0, None, 8.0), strict=True)]  # fmt: skip
+    by_age = [(case["controller"], case["end_to_end_cost"])
+              for case in glance_of(ages, end_to_end=True)]  # fmt: skip
+    assert by_age == [("btu", 9.0), ("tide", None), ("tide", 8.0)]
     options = [_outcome(name, 1, 1.0, variant=f"{name}=2", conditions="hold_s=6", pattern=load)
                for name in ("hpa", "ds2") for load in ("step", "walk")]  # fmt: skip
     shown = {(case["controller"], case["load"]) for case in glance_of(options)}

@@ -13,7 +13,14 @@ from include.controllers.base import Group
 from include.results.reports.figures import tournament as figure
 from include.results.reports.page import pages
 from include.results.reports.summary import summary
-from include.results.reports.tournament import GROUPS, METRICS, is_tournament, matches
+from include.results.reports.tournament import (
+    END_TO_END_SHARE,
+    END_TO_END_TOTAL,
+    GROUPS,
+    METRICS,
+    is_tournament,
+    matches,
+)
 from include.results.tables.catalogue import PUBLISHED, schema_of
 from include.results.tables.staged import read_staged, staged_path
 from tests.builders_staged import restage, stage
@@ -95,7 +102,7 @@ def test_what_nobody_improves_by_starving_comes_first() -> None:
     assert [standing.cells[COMPLIANCE].best for standing in match.standings] == [False, True]
 
 
-def terminal(folder: Path, rows: list[dict[str, Any]]) -> list[str]:
+def terminal(folder: Path, rows: list[dict[str, Any]], *, end_to_end: bool = False) -> list[str]:
     """What is printed of two runs whose tournament has these rows."""
     stage(folder)
     restage(folder, "tournament", rows)
@@ -106,7 +113,7 @@ def terminal(folder: Path, rows: list[dict[str, Any]]) -> list[str]:
         source = staged_path(folder, table)
         (folder / "published" / source.name).write_bytes(source.read_bytes())
     (folder / "published" / "manifest.json").write_text('{"not_measured": ["a", "b"]}')
-    return summary(folder).splitlines()
+    return summary(folder, end_to_end=end_to_end).splitlines()
 
 
 def test_the_terminal_ranks_the_controllers_of_several_runs(tmp_path: Path) -> None:
@@ -147,6 +154,24 @@ def test_the_terminal_ranks_the_controllers_of_several_runs(tmp_path: Path) -> N
     ]
     assert lines[-2].split() == ["Page:", str(tmp_path / "published" / "report.html")]
     assert lines[-3].startswith("2 of the runs that were asked for last are not measured, so means")
+
+
+def test_who_lets_items_wait_at_the_source_is_ranked_behind_if_asked(tmp_path: Path) -> None:
+    columns = ("resource_cost", "strict_total_cost", END_TO_END_TOTAL, END_TO_END_SHARE)
+    means = {"waits": (5.0, 5.0, 20.0, 10.0), "serves": (8.0, 9.0, 9.5, 80.0)}
+    rows = [
+        *(row(name, *one) for name, of in means.items() for one in zip(columns, of, strict=True)),
+        row("older", "strict_total_cost", 1.0),
+    ]
+    (by_operator,), (by_age,) = matches(rows), matches(rows, end_to_end=True)
+    assert [one.name for one in by_operator.ranking] == ["older", "waits", "serves"]
+    assert [one.name for one in by_age.ranking] == ["serves", "waits", "older"]
+    headings, *lines = terminal(tmp_path, rows, end_to_end=True)[1:5]
+    assert headings.lstrip().startswith("by e2e nrt total")
+    assert [line.split()[1] for line in lines] == ["serves", "waits", "older"]
+    assert lines[-1].split()[-1] == "-"
+    texts = re.findall(r"<text[^>]*>([^<]*)</text>", figure.draw([by_age]))
+    assert {"end-to-end near real-time, %", "waits", "serves"} <= set(texts)
 
 
 def test_the_terminal_shows_a_ranking_in_a_hundred_columns(tmp_path: Path) -> None:

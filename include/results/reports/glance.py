@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import groupby
+from math import inf
 from statistics import fmean
 from typing import Any
 
-from include.results.reports.tournament import controller_name
+from include.results.reports.tournament import END_TO_END_SHARE, END_TO_END_TOTAL, controller_name
 from include.results.tables.staged import Row
 
 LOAD = ("topology", "pattern", "conditions", "btu_min")
@@ -16,12 +17,12 @@ MOST_CASES = 12
 """As many as fit on a screen below the heading; more are folded."""
 
 
-def glance_of(outcomes: Sequence[Row]) -> list[dict[str, Any]]:
-    """Cases by load, the cheapest first; empty where there is one.
+def glance_of(outcomes: Sequence[Row], *, end_to_end: bool = False) -> list[dict[str, Any]]:
+    """Cases by load, the cheapest first (``end_to_end``: by that total); empty where there is one.
 
     ``load`` is what the loads differ in, ``cost`` the strict relaxed total, ``share`` the
-    strict near real-time compliance in percent, ``age_s`` the 95th percentile of the age: means
-    over seeds, None where a run has none.
+    strict near real-time compliance in percent, ``age_s`` the 95th percentile of the age; the
+    end-to-end total and compliance are near real-time: means over seeds, None where a run has none.
     """
     ordered = sorted(outcomes, key=_case)
     cases = [list(rows) for _, rows in groupby(ordered, key=_case)]
@@ -39,11 +40,14 @@ def glance_of(outcomes: Sequence[Row]) -> list[dict[str, Any]]:
             "seeds": len(rows),
             "cost": _mean(rows, "strict_total_cost"),
             "share": _mean(rows, "strict_near_real_time_compliance_percent"),
+            "end_to_end_cost": _mean(rows, END_TO_END_TOTAL),
+            "end_to_end_share": _mean(rows, END_TO_END_SHARE),
             "age_s": _mean(rows, "age_p95_ms", 1000.0),
         }
         for rows in cases
     ]
-    return sorted(glance, key=lambda case: (case["load"], case["cost"] or 0.0))
+    by = "end_to_end_cost" if end_to_end else "cost"
+    return sorted(glance, key=lambda case: (case["load"], inf if case[by] is None else case[by]))
 
 
 def _telling(rows: Sequence[Row], names: Sequence[str]) -> list[str]:

@@ -64,15 +64,18 @@ def pages(
     verdict: Mapping[str, Any],
     origin: Mapping[str, Any],
     reference: Reference = nothing_printed,
+    *,
+    end_to_end: bool = False,
 ) -> Iterator[tuple[str, str]]:
     """Names and texts: report.html and, of many runs, a page for each.
 
     Equal arguments give equal texts.
     ``tables`` are the published tables by name, ``verdict`` is verdict.json, ``origin`` says
-    experiment, edition, git_commit and versions, ``reference`` what was printed about a run.
+    experiment, edition, git_commit and versions, ``reference`` what was printed about a run;
+    with ``end_to_end`` controllers are ranked and drawn by the age of items.
     """
     figures = figures_of(tables)
-    yield "report.html", _rendered(tables, verdict, origin, reference, figures)
+    yield "report.html", _rendered(tables, verdict, origin, reference, figures, end_to_end)
     yield from run_pages(tables, origin["experiment"], figures)
 
 
@@ -82,6 +85,7 @@ def _rendered(
     origin: Mapping[str, Any],
     reference: Reference,
     figures: Figures,
+    end_to_end: bool,
 ) -> str:
     runs, printed = tables["runs"], printed_for(tables["runs"], reference)
     shares = list(compare_compliance(tables["compliance"], printed))
@@ -97,10 +101,10 @@ def _rendered(
             origin=origin,
             runs=runs,
             sentence=_sentence(runs),
-            glance=glance_of(tables["outcomes"]),
+            glance=glance_of(tables["outcomes"], end_to_end=end_to_end),
             most_cases=MOST_CASES,
             missing=missing_sentence(missing) if missing else "",
-            tournament=_tournament(tables),
+            tournament=_tournament(tables, end_to_end),
             bill=_bill(tables),
             compliance=by(shares, lambda comparison: comparison.run),
             totals_of=[row for row in tables["compliance"] if row["scope"] == "overall"],
@@ -136,13 +140,18 @@ def _formats(rows: Sequence[Row]) -> dict[str, str]:
     return {suffix: FORMATS[suffix] for suffix in ("parquet", *suffixes(len(rows)))}
 
 
-def _tournament(tables: Mapping[str, Sequence[Row]]) -> dict[str, Any] | None:
+def _tournament(tables: Mapping[str, Sequence[Row]], end_to_end: bool) -> dict[str, Any] | None:
     """What its section shows; None for an experiment that is none."""
     if not is_tournament(tables["runs"]):
         return None
-    workloads = matches(tables["tournament"])
+    workloads = matches(tables["tournament"], end_to_end=end_to_end)
     figure = Markup(tournament_figure.draw(workloads))
-    return {"matches": workloads, "figure": figure, "headings": METRICS}
+    return {
+        "matches": workloads,
+        "figure": figure,
+        "headings": METRICS,
+        "end_to_end": end_to_end,
+    }
 
 
 def _bill(tables: Mapping[str, Sequence[Row]]) -> dict[str, Any] | None:

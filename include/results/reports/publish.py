@@ -91,17 +91,20 @@ def report_files(
     verdict: Mapping[str, Any],
     origin: Mapping[str, Any],
     reference: Reference = nothing_printed,
+    *,
+    end_to_end: bool = False,
 ) -> Iterator[tuple[str, str]]:
     """What every experiment publishes: per table CSV, Markdown and LaTeX where somebody may read
     so many rows, and report.html.
 
     Of many runs each has a page of its own below ``runs/``.
-    ``reference`` says what was printed elsewhere about a run, to stand beside what is measured.
+    ``reference`` says what was printed elsewhere about a run, to stand beside what is measured;
+    with ``end_to_end`` the page ranks controllers by the age of items.
     """
     for table, rows in tables.items():
         for suffix in suffixes(len(rows)):
             yield f"{table}.{suffix}", WRITERS[suffix](rows, schema_of(table))
-    yield from pages(tables, verdict, origin, reference)
+    yield from pages(tables, verdict, origin, reference, end_to_end=end_to_end)
 
 
 def _files(folder: Path) -> list[Path]:

@@ -17,7 +17,14 @@ from include.results.reports.comparison import (
     nothing_printed,
     printed_for,
 )
-from include.results.reports.tournament import Cell, Match, controller_name, matches
+from include.results.reports.tournament import (
+    END_TO_END_SHARE,
+    END_TO_END_TOTAL,
+    Cell,
+    Match,
+    controller_name,
+    matches,
+)
 from include.results.tables.quarantine import read_quarantine, sentences
 from include.results.tables.staged import Row, read_table
 
@@ -26,8 +33,10 @@ _OF_MANY_RUNS = {
     "strict_real_time_compliance_percent": "strict rt %",
     "strict_near_real_time_compliance_percent": "strict nrt %",
     "strict_relaxed_compliance_percent": "strict rel. %",
+    END_TO_END_SHARE: "e2e nrt %",
     "resource_cost": "cost of hosts",
     "strict_total_cost": "strict rel. total",
+    END_TO_END_TOTAL: "e2e nrt total",
     "regret": "regret",
     "total_regret": "total regret",
     "utility_percent": "utility %",
@@ -57,9 +66,12 @@ _REGRET = {
 }
 
 
-def summary(folder: Path, reference: Reference = nothing_printed) -> str:
+def summary(
+    folder: Path, reference: Reference = nothing_printed, *, end_to_end: bool = False
+) -> str:
     """Strict figures of a run, then compliance and cost beside those of ``reference``, as plain
-    text; of several runs the controllers ranked by their means.
+    text; of several runs the controllers ranked by their means, with ``end_to_end`` by the age of
+    items.
 
     Price books that neither the run was controlled with nor the paper used are left to the
     page. Ends with the runs that were left out, and where the page and the Data Docs lie. Raises
@@ -75,7 +87,8 @@ def summary(folder: Path, reference: Reference = nothing_printed) -> str:
         f"Data Docs: {folder / 'data_docs' / 'index.html'}",
     ]
     if len(runs) > 1:
-        ranked = map(_ranking, matches(read_table(target / "tournament.parquet")))
+        tournament = read_table(target / "tournament.parquet")
+        ranked = map(_ranking, matches(tournament, end_to_end=end_to_end))
         return "\n".join([*(line for lines in ranked for line in lines), _OF_SEEDS, *ends_with])
     printed = printed_for(runs, reference)
     shares, prices = (read_table(target / f"{name}.parquet") for name in ("compliance", "cost"))

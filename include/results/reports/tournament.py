@@ -98,6 +98,8 @@ class Match:
     workload: Workload
     metrics: tuple[str, ...]
     standings: tuple[Standing, ...]
+    end_to_end: bool = False
+    """Whether the controllers are ranked and drawn by the age of items."""
 
     @property
     def title(self) -> str:
@@ -114,13 +116,18 @@ class Match:
 
     @property
     def quality(self) -> str:
-        """What is held against cost: utility where tenants have intents, else strict compliance."""
+        """What is held against cost: end-to-end compliance where asked for, utility where tenants
+        have intents, else strict compliance."""
+        if self.end_to_end:
+            return END_TO_END_SHARE
         return "utility_percent" if "utility_percent" in self.metrics else _COMPLIANCE
 
     @property
     def ranked_by(self) -> str:
-        """What weighs service against cost: utility where tenants have intents, else the strict
-        total cost."""
+        """What weighs service against cost: the end-to-end total where asked for, utility where
+        tenants have intents, else the strict total cost."""
+        if self.end_to_end:
+            return END_TO_END_TOTAL
         return "utility_percent" if "utility_percent" in self.metrics else "strict_total_cost"
 
     @property
@@ -144,17 +151,18 @@ def is_tournament(runs: Sequence[Row]) -> bool:
     return len({row["topology"] for row in runs}) > 1 or len(controllers) > MANY_CONTROLLERS
 
 
-def matches(tournament: Sequence[Row]) -> list[Match]:
+def matches(tournament: Sequence[Row], *, end_to_end: bool = False) -> list[Match]:
     """The rows of the table tournament by workload, with 95 % confidence intervals."""
     rows = sorted(tournament, key=_workload)
-    return [_match(workload, list(group)) for workload, group in groupby(rows, _workload)]
+    by_workload = groupby(rows, _workload)
+    return [_match(workload, list(group), end_to_end) for workload, group in by_workload]
 
 
 def _workload(row: Row) -> Workload:
     return row["topology"], row["pattern"], row["conditions"]
 
 
-def _match(workload: Workload, rows: Sequence[Row]) -> Match:
+def _match(workload: Workload, rows: Sequence[Row], end_to_end: bool) -> Match:
     best = {metric: _best(metric, rows) for metric in METRICS}
     several = len({row["btu_min"] for row in rows}) > 1
     names = [_name(row, several) for row in rows]
@@ -174,6 +182,7 @@ def _match(workload: Workload, rows: Sequence[Row]) -> Match:
         workload=workload,
         metrics=tuple(metric for metric in METRICS if best[metric] is not None),
         standings=tuple(sorted(standings, key=lambda standing: GROUPS.index(standing.group))),
+        end_to_end=end_to_end,
     )
 
 

@@ -11,7 +11,13 @@ from include.model.errors import SpecError, unknown_name
 from include.results.reports.figures import style
 from include.results.reports.figures.tournament import COLOURS, COST, unbeaten
 from include.results.reports.statistics import interval
-from include.results.reports.tournament import case_of, controller_name, group_of
+from include.results.reports.tournament import (
+    END_TO_END_SHARE,
+    METRICS,
+    case_of,
+    controller_name,
+    group_of,
+)
 from include.results.tables.staged import Row
 
 if TYPE_CHECKING:
@@ -63,15 +69,16 @@ class Point:
         return self.cost, self.late
 
 
-def draw(tournament: Sequence[Row], fitted: Collection[str]) -> str:
+def draw(tournament: Sequence[Row], fitted: Collection[str], *, end_to_end: bool = False) -> str:
     """One panel per workload and BTU, from the rows of the table tournament.
 
     ``fitted`` are patterns that options were chosen on: where any is given, a panel says whether
     its own is one. Raises SpecError for a pattern that is not drawn.
     Large points are on the Pareto front. Items that are overdue and were not processed are late.
     """
+    share = END_TO_END_SHARE if end_to_end else SHARE
     by_case = groupby(sorted(tournament, key=case_of), case_of)
-    panels = [(case, points) for case, rows in by_case if (points := _points(list(rows)))]
+    panels = [(case, points) for case, rows in by_case if (points := _points(list(rows), share))]
     panels.sort(key=lambda panel: (panel[0][1] in fitted, panel[0]))
     drawn = {pattern for (_, pattern, _, _), _ in panels}
     if unknown := [
@@ -86,6 +93,7 @@ def draw(tournament: Sequence[Row], fitted: Collection[str]) -> str:
         )
         style.titled(axis, words.replace("_", " ") + (remark if fitted else ""))
         _panel(axis, points)
+        axis.set_ylabel(METRICS[share][0], fontsize=9)
     style.share_limits(axes)
     for axis in axes:
         _ticks(axis)
@@ -95,12 +103,12 @@ def draw(tournament: Sequence[Row], fitted: Collection[str]) -> str:
     return style.as_svg(figure, "front", "Cost of the hosts against near real-time compliance")
 
 
-def _points(rows: Sequence[Row]) -> list[Point]:
+def _points(rows: Sequence[Row], metric: str) -> list[Point]:
     """The points of rows with a cost and a compliance, by controller and cost."""
     cells = {(controller_name(row), row["metric"]): row for row in rows}
     points = []
     for row in rows:
-        share = cells.get((controller_name(row), SHARE))
+        share = cells.get((controller_name(row), metric))
         if row["metric"] == COST and row["mean"] > 0 and share:
             late = max(LEAST_LATE, 100 - share["mean"])
             halves = _half(row), min(_half(share), late - LEAST_LATE)
@@ -130,7 +138,6 @@ def _panel(axis: Axes, points: Sequence[Point]) -> None:
         axis.scatter(costs, late, s=sizes, color=colour, zorder=3)
     axis.margins(0.06)
     axis.set_xlabel("cost of the hosts", fontsize=9)
-    axis.set_ylabel("strict near real-time, %", fontsize=9)
 
 
 def _ticks(axis: Axes) -> None:

@@ -39,7 +39,9 @@ def draw(matches: Sequence[Match]) -> str:
         for unused in row_axes[2 * len(row) :]:
             unused.set_visible(False)
         _names(row_axes[0], groups, lines, titles)
-    description = "Strict compliance or utility, and cost of the hosts, of every controller"
+    end_to_end = any(match.end_to_end for match in matches)
+    quality = "End-to-end compliance" if end_to_end else "Strict compliance or utility"
+    description = f"{quality}, and cost of the hosts, of every controller"
     return style.as_svg(figure, "tournament", description)
 
 
