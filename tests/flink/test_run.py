@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+from collections import Counter
 from contextlib import contextmanager
 
 import pytest
@@ -151,6 +152,32 @@ def no_room_in(folder):
         yield
     finally:
         subprocess.run(["umount", "-l", folder], check=True)
+
+
+def test_of_more_instances_than_slots_some_are_lost_and_no_item_is():
+    """Six slots for eight instances; the next host brings some more."""
+    config = configured(time_scale=2, slots_per_host=3, emits_s=100, duration_s=150)
+    with flink_run(config, TWO_HOSTS) as run:
+        run.testbed.advance_to(8)
+        more = [("front", "host-1"), ("front", "host-2"), ("back", "host-2")]
+        run.apply(*(StartInstance(name, host) for name, host in more))
+        run.until(lambda: "slots_missing" in [each[0] for each in run.events()])
+        run.settle()
+        (missing,) = [detail for event, _, detail in run.events() if event == "slots_missing"]
+        assert missing == "asked for 8 instances, runs 6"
+        lost = {subject for event, subject, _ in run.events() if event == "instance_lost"}
+        seen = run.testbed.look().instances
+        assert len(lost) == 2
+        assert not lost & seen.keys()
+        assert Counter(one.operator for one in seen.values()) == {"front": 3, "back": 2, "end": 1}
+        assert all(one.ready for one in seen.values())
+
+        run.apply(LeaseHost(FLAVOR.name, "new"), StartInstance("front", "new"))
+        run.settle()
+        assert run.state.starts.look()[-1].parallelism()["front"] == 4
+        run.finish()
+        run.assert_exactly_once()
+        assert "rescale_late" not in [each[0] for each in run.events()]
 
 
 def test_instances_run_where_they_are_planned_when_they_are_steered():

@@ -16,7 +16,7 @@ from signal import SIGKILL
 from include.files.whole import write_bytes
 from include.model.errors import TestbedError
 from include.testbeds.flink.fleet import FlinkHost, FlinkInstance, by_operator, wanted
-from include.testbeds.flink.instances import JobStart
+from include.testbeds.flink.instances import JobStart, counted
 from include.testbeds.flink.job import write_job
 from include.testbeds.flink.placement import Placement, heap_mb, placed, plan_lines, slots_of
 from include.testbeds.flink.rest import Checkpoints, NoAnswerError, too_early
@@ -261,6 +261,8 @@ class FlinkReconciler:
         for one in self._instances():
             if one.stopping and not one.runs:
                 del state.fleet.instances[one.number]
+            elif one.number not in named.hosts:
+                one.ready_s = None
 
     def _restart(self, start: JobStart, previous: str, before: int) -> PendingRescale:
         state, rescale = self._state, self._state.rescale
@@ -313,22 +315,25 @@ class FlinkReconciler:
         want = self._want()
         counts = by_operator(want, state.operators)
         leaving = self._leaving(start, want)
-        new = counts != state.asked
         moved = self._steered and self._moves(start, want)
         less = counts != start.parallelism()
+        ordered = leaving or moved or counts != state.asked
         late = time.monotonic() - self._settled_at > AGAIN_AFTER_S
-        if not (new or leaving or moved or (less and late)):
+        if not (ordered or (less and late)):
             return
-        if not (new or leaving or moved) and self._asked_again >= LOST_AFTER:
+        if not (leaving or moved or less):
+            self._agree(start, want, counts)
+            return
+        if not ordered and self._asked_again >= LOST_AFTER:
             self._give_up(start)
             return
-        self._asked_again = 0 if new or leaving or moved else self._asked_again + 1
+        self._asked_again = 0 if ordered else self._asked_again + 1
         self._settled_at = time.monotonic()
         for one in self._instances():
             one.runs = one in want
         state.rescale = Rescale(
             asked_s=state.now_s(),
-            cause="controller" if new or leaving or moved else "engine",
+            cause="controller" if ordered else "engine",
             before=len(start.subtasks),
             graph=start.graph,
             leaving=[host.name for host in leaving],
@@ -338,6 +343,18 @@ class FlinkReconciler:
         if self._steered:
             self._write_plan(want)
         self._ask()
+
+    def _agree(self, start: JobStart, want: list[FlinkInstance], counts: dict[str, int]) -> None:
+        """Ask for what runs already. Flink does not start the job for it, so nothing is awaited."""
+        state = self._state
+        try:
+            state.rest.ask_for(counts)
+        except NoAnswerError:
+            return  # it is asked again
+        state.asked = counts
+        for one in self._instances():
+            one.runs = one in want
+        self._keep_names(start, placed(self._instances(), start, state.fleet))
 
     def _ask(self) -> None:
         """The request, and a checkpoint, after which Flink carries it out.
@@ -373,8 +390,18 @@ class FlinkReconciler:
             state.event("rescale_late", "job", detail)
             self._settled_at = time.monotonic()
             state.rescale = None
-        elif rescale.cause == "engine" and rescale.done and passed_s > AGAIN_AFTER_S:
-            state.rescale = None  # there was nothing more to have
+        elif rescale.done and passed_s > AGAIN_AFTER_S and self._refused(rescale):
+            state.rescale = None
+
+    def _refused(self, rescale: Rescale) -> bool:
+        """Whether Flink leaves the job as it is: it was asked again, or slots are missing."""
+        state, start = self._state, self._start()
+        if start is None or any(line.closed for line in map(counted, start.subtasks) if line):
+            return False  # the job is being started
+        slots = slots_of(state.config, state.calibration)
+        there = slots * sum(host.up for host in state.fleet.leased())
+        scarce = sum(state.asked.values()) > there and not rescale.leaving
+        return scarce or rescale.cause == "engine"
 
     def _await_checkpoint(self, rescale: Rescale) -> None:
         state = self._state
@@ -444,13 +471,12 @@ class FlinkReconciler:
     def _give_up(self, start: JobStart) -> None:
         """What Flink does not run although it was asked is lost; whoever decides sees it."""
         state = self._state
+        detail = f"asked for {sum(state.asked.values())} instances, runs {len(start.subtasks)}"
+        state.event("slots_missing", "job", detail)
         lost = [one for one in self._instances() if one.runs and one.ready_s is None]
         for one in lost:
             del state.fleet.instances[one.number]
             detail = f"Flink runs {start.parallelism()[one.operator]} of {one.operator}: no slot"
             state.event("instance_lost", one.name, detail)
         self._asked_again = 0
-        if not lost:
-            detail = f"asked for {sum(state.asked.values())}, runs {len(start.subtasks)}"
-            state.event("slots_missing", "job", detail)
-            self._settled_at = time.monotonic() + 10 * AGAIN_AFTER_S
+        self._settled_at = time.monotonic() + (0 if lost else 10 * AGAIN_AFTER_S)

@@ -1,0 +1,112 @@
+"""What becomes of orders that Flink does not carry out, without a Flink."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+
+from include.testbeds.flink import reconciler
+from include.testbeds.flink.calibration import FlinkCalibration
+from include.testbeds.flink.fleet import FlinkHost, FlinkInstance
+from include.testbeds.flink.reconciler import FlinkReconciler
+from include.testbeds.flink.state import FlinkState
+from include.testbeds.live.processes import DetachedProcess
+from tests.flink.flink_run import configured
+from tests.flink.world import subtask_of
+
+OPERATORS = ("front", "back", "end")
+
+
+class DeafFlink:
+    """Takes every request and stays as it is."""
+
+    def __init__(self):
+        self.asked = []
+
+    def ask_for(self, instances):
+        self.asked.append(dict(instances))
+
+    def trigger_checkpoint(self):
+        return "trigger"
+
+    def checkpoint_failure(self, trigger):
+        return ""
+
+    def task_managers(self):
+        return {"host-1"}
+
+
+@pytest.fixture
+def flink(monkeypatch, tmp_path):
+    flink = DeafFlink()
+    monkeypatch.setenv("TIDEBENCH_FLINK_STATE", str(tmp_path))
+    monkeypatch.setattr(FlinkState, "rest", property(lambda state: flink))
+    monkeypatch.setattr(reconciler, "AGAIN_AFTER_S", 0.0)
+    return flink
+
+
+@pytest.fixture
+def process():
+    """What stands in for a TaskManager."""
+    process = subprocess.Popen(["sleep", "600"], start_new_session=True)
+    yield DetachedProcess.running(process.pid)
+    process.kill()
+    process.wait()
+
+
+@pytest.fixture
+def state(flink, process):
+    """Three slots, an instance of each operator in them, and time passes."""
+    state = FlinkState(configured(), FlinkCalibration(slots_per_host=3))
+    state.fleet.hosts[1] = FlinkHost(
+        number=1, flavor="four", ordered_s=0, paid_until_s=600,
+        pid=process.pid, born=process.born, up_s=0.0,
+    )  # fmt: skip
+    for number, operator in enumerate(OPERATORS, start=1):
+        order(state, number, operator, runs=True)
+        subtask_of(state.folder, operator)
+    state.begin(0)
+    state.graph, state.asked = "g1", dict.fromkeys(OPERATORS, 1)
+    return state
+
+
+def order(state, number, operator, *, runs=False):
+    state.fleet.instances[number] = FlinkInstance(
+        number=number, operator=operator, host=1, started_s=0.0, runs=runs
+    )
+
+
+def reconcile(state, times=20):
+    """Until everything is settled, and once more."""
+    settler = FlinkReconciler(state)
+    for _ in range(times):
+        settler.reconcile()
+        if settler.settled:
+            settler.reconcile()
+            return
+    raise AssertionError("not settled")
+
+
+def test_an_instance_without_a_slot_is_lost_and_nothing_more_is_awaited(flink, state):
+    order(state, 4, "front")
+    reconcile(state)
+    events = state.journal.read(0)[0]["event"]
+    assert events["event"] == ["slots_missing", "instance_lost"]
+    assert events["subject"] == ["job", "front-4"]
+    assert events["detail"][0] == "asked for 4 instances, runs 3"
+    assert flink.asked[0] == {"front": 2, "back": 1, "end": 1}
+    assert flink.asked[-1] == state.asked == dict.fromkeys(OPERATORS, 1)
+    assert state.rescale is None
+
+
+def test_an_order_for_what_runs_is_settled_without_a_start_of_the_job(flink, state):
+    """The controller takes back what Flink never ran, and another instance has its place."""
+    state.asked["front"] = 2
+    order(state, 4, "front", runs=True)
+    state.fleet.instances[1].stopped_s = 0.0
+    reconcile(state)
+    assert flink.asked == [dict.fromkeys(OPERATORS, 1)]
+    assert {one.name for one in state.fleet.instances.values()} == {"back-2", "end-3", "front-4"}
+    assert state.names["g1"]["front"] == ["front-4"]
+    assert "event" not in state.journal.read(0)[0]
