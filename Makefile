@@ -43,7 +43,7 @@ test-airflow: setup  ## Run the tests of the DAGs and their tasks
 	@$(ENV) pytest -q -n 2 --dist loadfile --no-loadscope-reorder -m "airflow and not long and not live and not openstack"
 
 test-long: setup  ## Run the long tests: end to end, and processes killed in the middle
-	@$(ENV) pytest -q -n 2 --dist loadfile --no-loadscope-reorder -m "long and not scheduler and not live and not openstack"
+	@$(ENV) pytest -q -n 2 --dist loadfile --no-loadscope-reorder -m "long and not scheduler and not live and not openstack and not flink"
 
 test-scheduler: setup  ## Run the tests of every DAG under a real scheduler, and of the UI in a browser (long)
 	@$(ENV) pytest -q -m scheduler
@@ -81,10 +81,16 @@ flink: setup  ## Install Apache Flink 2.2.1 below var/.flink (313 MB once) and c
 	@$(ENV) python -m infra.flink.install
 
 live-flink: flink  ## Measure threshold and tide on a real Flink, ten minutes, and print the tables
-	@$(ENV) infra/flink/live.sh
+	@$(ENV) infra/flink/live.sh run
 
-test-flink: flink  ## Run the tests on a real Flink (under four minutes)
-	@$(ENV) pytest -q -m flink tests/flink
+test-flink: flink  ## Run the tests on a real Flink
+	@$(ENV) pytest -q -m "flink and not long" tests/flink
+
+test-flink-gate: setup  ## Run only the one in which a host is killed, under four minutes (javac 17; else skipped)
+	@$(ENV) infra/flink/live.sh test
+
+test-flink-dag: flink  ## Measure by DAG on it, MINUTES=20 each with two controllers; a host is killed in each
+	@$(ENV) TIDEBENCH_FLINK_MINUTES=$(or $(MINUTES),20) pytest -q -s -m "flink and long" tests/flink
 
 ##@ OpenStack
 openstack-up: setup live-images  ## Start a real OpenStack control plane on this machine (root, Debian)

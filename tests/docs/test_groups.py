@@ -37,7 +37,7 @@ def groups() -> dict[str, tuple[str, str]]:
     targets = {
         target: (expression.strip('"'), path or "tests")
         for target, expression, path in re.findall(
-            r'^(test-\w+): .*\n\t@.*pytest -q.* -m ("[^"]+"|\w+)(?: (tests/\S+))?$',
+            r'^(test-[\w-]+): .*\n\t@.*pytest -q.* -m ("[^"]+"|\w+)(?: (tests/\S+))?$',
             makefile,
             re.MULTILINE,
         )
@@ -55,8 +55,8 @@ def groups() -> dict[str, tuple[str, str]]:
 
 def test_every_test_is_in_one_group(groups: dict[str, tuple[str, str]]) -> None:
     assert sorted(groups) == [
-        "test-airflow", "test-fast", "test-flink", "test-guests", "test-live", "test-long",
-        "test-openstack", "test-recorded", "test-scheduler", "test-spark",
+        "test-airflow", "test-fast", "test-flink", "test-flink-dag", "test-guests", "test-live",
+        "test-long", "test-openstack", "test-recorded", "test-scheduler", "test-spark",
     ]  # fmt: skip
     done = subprocess.run(
         [sys.executable, "-c", COLLECT], cwd=REPOSITORY, capture_output=True, text=True,

@@ -46,9 +46,9 @@ class DagProcess:
         """The log so far."""
         return self.log.read_text()
 
-    def finish(self) -> int:
+    def finish(self, within_s: float = DEADLINE_S) -> int:
         """Wait for the end; the exit code."""
-        return self.process.wait(timeout=DEADLINE_S)
+        return self.process.wait(timeout=within_s)
 
     def kill_in(
         self,
@@ -63,14 +63,15 @@ class DagProcess:
         That is ``after_s`` after the task began, and not before ``once`` holds.
         """
         mark = f"starting task_id={task} map_index={map_index} "
-        self._wait_until(lambda: mark in self.output)
+        self.wait_until(lambda: mark in self.output)
         time.sleep(after_s)
-        self._wait_until(once)
+        self.wait_until(once)
         self.kill()
         assert self.unfinished() == (task, map_index), self.tail()
 
-    def _wait_until(self, holds: Callable[[], bool]) -> None:
-        end_s = time.monotonic() + DEADLINE_S
+    def wait_until(self, holds: Callable[[], bool], within_s: float = DEADLINE_S) -> None:
+        """Until something holds, while the run goes on."""
+        end_s = time.monotonic() + within_s
         while not holds():
             assert self.process.poll() is None, self.tail()
             assert time.monotonic() < end_s, self.tail()
