@@ -19,7 +19,7 @@ from tidebench.page.cases import BY_CASE, BY_RUN, cases_of, labels_of, way_of
 from tidebench.page.compare import Line
 from tidebench.page.curves import MOST_POINTS, curves_of
 from tidebench.page.listing import runs_list
-from tidebench.page.scatter import COST, LABEL_HEIGHT, LEFT, SHARE, scatter_of
+from tidebench.page.scatter import COST, LABEL_HEIGHT, LEFT, LETTER_WIDTH, SHARE, scatter_of
 
 
 def run(seed: int, **values: Any) -> dict[str, Any]:
@@ -159,6 +159,14 @@ def test_cheaper_is_to_the_left_and_more_in_time_is_higher() -> None:
 def test_labels_of_points_in_one_place_cover_none_of_each_other() -> None:
     heights = sorted(point.label_y for point in points([10.0] * 20, [80.0] * 20))
     assert min(b - a for a, b in pairwise(heights)) >= LABEL_HEIGHT
+
+
+def test_a_long_label_has_room_beside_the_points() -> None:
+    label = "threshold (scale_up_above_items=100) · random_walk_1 · mean of 5 seeds"
+    scatter = scatter_of([label, "btu"], [line(COST, 1.0, 2.0), line(SHARE, 80.0, 90.0)])
+    assert scatter is not None
+    assert scatter.right + LETTER_WIDTH * len(label) < scatter.width
+    assert max(point.x for point in scatter.points) < scatter.right
 
 
 def test_there_is_no_scatter_of_one_case_or_of_what_was_not_measured() -> None:

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 COST, SHARE = "strict_total_cost", "strict_near_real_time_compliance_percent"
 WIDTH, LEAST_HEIGHT = 1360, 180
 LEFT, RIGHT, TOP, BOTTOM = 60, 320, 12, 36
-"""Margins; labels are to the right of their points."""
-LABEL_HEIGHT = 15
+"""Margins; labels are to the right of their points, in a margin that grows with the longest."""
+LETTER_WIDTH, LABEL_HEIGHT = 7, 15
 TICKS = 4
 
 
@@ -43,9 +43,10 @@ class Scatter:
     height: int
     bottom: int
     """Where the axis of costs is."""
+    right: int
+    """Where it ends."""
     width: int = WIDTH
     left: int = LEFT
-    right: int = WIDTH - RIGHT
 
 
 def scatter_of(labels: Sequence[str], lines: Iterable[Line]) -> Scatter | None:
@@ -61,7 +62,9 @@ def scatter_of(labels: Sequence[str], lines: Iterable[Line]) -> Scatter | None:
         return None
     height = max(LEAST_HEIGHT, TOP + LABEL_HEIGHT * len(dots) + BOTTOM)
     bottom = height - BOTTOM
-    x_axis = _Axis([cost for _, cost, _ in dots], LEFT, WIDTH - RIGHT)
+    right = WIDTH - max(RIGHT, 24 + LETTER_WIDTH * max(len(label) for label, _, _ in dots))
+    right = max(right, WIDTH // 3)
+    x_axis = _Axis([cost for _, cost, _ in dots], LEFT, right)
     y_axis = _Axis([share for _, _, share in dots], bottom, TOP)
     heights = _apart([y_axis.at(share.mean) for _, _, share in dots], bottom)
     points = [
@@ -77,7 +80,7 @@ def scatter_of(labels: Sequence[str], lines: Iterable[Line]) -> Scatter | None:
         )
         for (label, cost, share), label_y in zip(dots, heights, strict=True)
     ]
-    return Scatter(points, x_axis.ticks(), y_axis.ticks(), height, bottom)
+    return Scatter(points, x_axis.ticks(), y_axis.ticks(), height, bottom, right)
 
 
 class _Axis:
