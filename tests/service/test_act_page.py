@@ -51,7 +51,9 @@ def test_the_page_says_what_was_changed_and_why(status):
 
 def test_the_switch_stops_and_allows_changes(status, tmp_path):
     with served(status, "0") as url:
-        assert "Allow changes again" in thrown(url, "/pause", url)
+        page = thrown(url, "/pause", url)
+        assert "Allow changes again" in page
+        assert "tide may not change the job: it is paused." in page
         assert "on the page" in why_paused(tmp_path)
         assert "Stop all changes" in thrown(url, "/resume", url)
         assert why_paused(tmp_path) == ""

@@ -23,6 +23,7 @@ from include.service.shadow import COLUMNS, DECISIONS, Advised, asked_controller
 from include.service.shadow_loop import run_shadow
 from include.service.status import ShadowStatus, StatusPoint, remembered
 from include.service.verdict import decision_counts
+from tests.e2e.browser import NEEDS_CHROMIUM, new_page
 from tests.service.fake_flink import FakeFlink, answers_500
 from tests.service.flink_world import World
 
@@ -86,6 +87,14 @@ def test_the_page_says_what_is_what_each_would_and_why(status: ShadowStatus) -> 
     assert '<td class="n up">3</td>' in page
     assert "failed: broke" in page
     assert "ds2 1 (failed 1)" in page
+
+
+@NEEDS_CHROMIUM
+def test_a_long_address_does_not_widen_the_page_of_a_phone(status: ShadowStatus) -> None:
+    status.url = "http://jobmanager.production.svc.cluster.local:8081"
+    with new_page(viewport={"width": 390, "height": 844}) as page:
+        page.set_content(page_of(status, status.reading.at_s + 60))
+        assert page.evaluate("document.scrollingElement.scrollWidth") == 390
 
 
 def test_lines_have_changes_only() -> None:
