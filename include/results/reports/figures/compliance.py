@@ -13,6 +13,8 @@ from include.results.reports.figures.frame import Frame, Panel, framed
 
 _THICK = 0.68
 _LABELS = ("real-time (1 x)", "near real-time (2 x)", "relaxed (5 x)", "later")
+_DIAMOND = "#1c2126"
+"""In any theme, as the bars are."""
 
 
 def draw(run: str, rows: Sequence[Mapping[str, Any]]) -> str:
@@ -31,8 +33,9 @@ def _frame(names: tuple[str, ...], strict: bool) -> Frame:
         axis.barh(names, 0, color=colour, label=label, height=_THICK)
     if strict:
         axis.plot(
-            [], linestyle="", marker="D", markersize=4.5, color=style.TEXT, label="strict relaxed"
-        )
+            [], linestyle="", marker="D", markersize=4.5, color=_DIAMOND, mec="#ffffff",
+            mew=0.6, label="strict relaxed",
+        )  # fmt: skip
     axis.set_ylim(max(len(names), 1) - 0.5, -0.5)
     axis.set_xlim(0, 100)
     axis.set_xlabel("percent of sampled items", fontsize=9.5)
@@ -79,7 +82,7 @@ def _diamonds(panel: Panel, strict: Sequence[float | None]) -> str:
         if share is not None:
             x, y = panel.at(share, place)
             path += f"M{x:.1f} {y - 3.2:.1f}l3.2 3.2-3.2 3.2-3.2-3.2z"
-    return f'<path fill="currentColor" d="{path}"/>' if path else ""
+    return f'<path fill="{_DIAMOND}" stroke="#fff" stroke-width=".6" d="{path}"/>' if path else ""
 
 
 def in_order(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
