@@ -136,7 +136,7 @@ def _calibrations() -> list[str]:
 
 _NAME = Field(
     "experiment",
-    title="Experiment",
+    title="Name",
     description="Results are kept under this name: small letters, digits, - and _.",
 )
 _DURATION = Field(
