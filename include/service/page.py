@@ -138,10 +138,13 @@ def _own(status: ShadowStatus) -> Iterator[Metric]:
         "tidebench_shadow_flink_answers", "1 if Flink answered the last poll.", status.answered
     )
     yield GaugeMetricFamily(
+        "tidebench_shadow_job_missing", "1 if Flink has no job of that name.", status.job_missing
+    )
+    yield GaugeMetricFamily(
         "tidebench_shadow_last_turn_timestamp_seconds", "The last poll.", status.turned_s
     )
     polls = CounterMetricFamily(
-        "tidebench_shadow_polls", "Polls, by whether Flink answered.", labels=["answered"]
+        "tidebench_shadow_polls", "Polls, by whether they gave a reading.", labels=["answered"]
     )
     polls.add_metric(["yes"], status.polls)
     polls.add_metric(["no"], status.missed)
@@ -210,6 +213,7 @@ def health_of(status: ShadowStatus, up_s: float) -> tuple[int, bytes]:
         "status": "ok" if well else "the loop does not turn",
         "flink": status.url,
         "flink_answers": status.answered,
+        "job_missing": status.job_missing,
         "seconds_since_last_turn": round(up_s - status.turned_up_s, 1),
     }
     if status.moved_s:

@@ -304,7 +304,7 @@ class Polled(Protocol):
 
 Told = Callable[[str], None]
 Seen = Callable[[JobReading, JobRates | None], None]
-Missed = Callable[[str], None]
+Missed = Callable[[NoAnswerError], None]
 Turned = Callable[[], None]
 
 
@@ -318,7 +318,7 @@ def record(  # noqa: PLR0913  what a user may say
     stop: threading.Event,
     told: Told,
     seen: Seen = lambda reading, rates: None,
-    missed: Missed = lambda why: None,
+    missed: Missed = lambda error: None,
     turned: Turned = lambda: None,
     clock: SteadyClock | None = None,
     client: Callable[..., Polled] = FlinkRest,
@@ -348,28 +348,20 @@ def record(  # noqa: PLR0913  what a user may say
                 if by_s := clock.jumped_s():
                     how = f"the clock of this machine was set by {by_s:+.0f} s"
                     recorder.say(JobEvent(at_s, "clock", how))
-                reading = _asked(flink, job)
-                if isinstance(reading, JobReading):
+                try:
+                    reading = flink.reading(job)
+                except NoAnswerError as error:
+                    kind = "no_job" if isinstance(error, NoSuchJobError) else "no_answer"
+                    missed(error)
+                    if silent != kind:
+                        told(str(error))
+                    silent = kind
+                    recorder.miss(at_s, str(error), kind)
+                else:
                     seen(reading, recorder.keep(reading))
                     polls, silent = polls + 1, ""
-                    continue
-                why = str(reading)
-                kind = "no_job" if isinstance(reading, NoSuchJobError) else "no_answer"
-                missed(why)
-                if silent != kind:
-                    told(why)
-                silent = kind
-                recorder.miss(at_s, why, kind)
             except SetupError as error:  # a full disk may have room again
                 told(f"this poll is lost: {error}")
         with suppress(SetupError):
             recorder.end(clock.now_s(), polls)
         return polls
-
-
-def _asked(flink: Polled, job: str) -> JobReading | NoAnswerError:
-    """A reading, or why there is none."""
-    try:
-        return flink.reading(job)
-    except NoAnswerError as error:
-        return error

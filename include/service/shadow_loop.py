@@ -108,7 +108,7 @@ def run_shadow(  # noqa: PLR0913  what a user may say
                 stop=stop,
                 told=told,
                 seen=seen,
-                missed=status.unanswered,
+                missed=status.unread,
                 turned=status.turned,
                 clock=clock,
                 client=client,

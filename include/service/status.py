@@ -14,8 +14,9 @@ from include.files.appended import whole_lines
 from include.service.act import Actor
 from include.service.rates import JobRates, comparable
 from include.service.reading import JobReading
-from include.service.rest import POLL_WITHIN_S
+from include.service.rest import POLL_WITHIN_S, NoSuchJobError
 from include.service.shadow import DECISIONS, Advised
+from include.testbeds.flink.rest import NoAnswerError
 
 DAY_S = 86_400.0
 MOST_POINTS = 20_000
@@ -51,9 +52,14 @@ class ShadowStatus:
     turned_up_s: float = field(default_factory=time.monotonic)
     """and by one that nobody can set."""
     answered: bool = False
+    """Whether Flink answered the last poll, and if so,"""
+    job_missing: bool = False
+    """whether it had no job of that name."""
     trouble: str = ""
+    """Why the last poll gave no reading; "" when it gave one."""
     polls: int = 0
     missed: int = 0
+    """Polls with a reading, and without."""
     reading: JobReading | None = None
     read_up_s: float = -math.inf
     """When it was kept, by ``time.monotonic``."""
@@ -74,7 +80,7 @@ class ShadowStatus:
 
     def polled(self, now: JobReading, rates: JobRates | None, advised: Iterable[Advised]) -> None:
         """Take over a reading and what was advised on it."""
-        self.answered, self.trouble = True, ""
+        self.answered, self.job_missing, self.trouble = True, False, ""
         self.polls += 1
         if now.url not in ("", self.url):
             self.url, self.moved_s = now.url, now.at_s
@@ -92,9 +98,10 @@ class ShadowStatus:
         while self.day and self.day[0].at_s < now.at_s - DAY_S:
             self.day.popleft()
 
-    def unanswered(self, why: str) -> None:
-        """Take over that Flink said nothing."""
-        self.answered, self.trouble = False, why
+    def unread(self, error: NoAnswerError) -> None:
+        """Take over why there is no reading."""
+        self.answered = self.job_missing = isinstance(error, NoSuchJobError)
+        self.trouble = str(error)
         self.missed += 1
 
     def is_well(self, up_s: float) -> bool:
@@ -104,8 +111,8 @@ class ShadowStatus:
 
     @property
     def is_current(self) -> bool:
-        """Whether the reading is of now: Flink answers, the loop turns, the disk is not full."""
-        return self.answered and time.monotonic() - self.read_up_s <= self._patience_s
+        """Whether the reading is of now: Flink has the job, the loop turns, the disk has room."""
+        return not self.trouble and time.monotonic() - self.read_up_s <= self._patience_s
 
     @property
     def _patience_s(self) -> float:

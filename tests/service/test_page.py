@@ -19,10 +19,12 @@ from include.files.appended import AppendedRows
 from include.model.errors import SetupError, SpecError
 from include.service.page import address_of, health_of, lines_of, metrics_of, page_of, served
 from include.service.rates import rates_between
+from include.service.rest import NoSuchJobError
 from include.service.shadow import COLUMNS, DECISIONS, Advised, asked_controllers
 from include.service.shadow_loop import run_shadow
 from include.service.status import ShadowStatus, StatusPoint, remembered
 from include.service.verdict import decision_counts
+from include.testbeds.flink.rest import NoAnswerError
 from tests.e2e.browser import NEEDS_CHROMIUM, new_page
 from tests.service.fake_flink import FakeFlink, answers_500
 from tests.service.flink_world import World
@@ -136,7 +138,7 @@ def test_what_is_not_known_of_the_job_has_no_sample(world: World) -> None:
     assert known <= samples(status)
     status.polled(replace(now, at_s=now.at_s + 15), None, [])  # Flink has not fetched since
     assert known <= samples(status)
-    status.unanswered("Flink does not answer")
+    status.unread(NoAnswerError("Flink does not answer"))
     assert not known & samples(status)
     status.polled(replace(now, at_s=now.at_s + 45), None, [])
     assert known <= samples(status)
@@ -157,10 +159,26 @@ def test_what_is_not_known_of_the_job_has_no_sample(world: World) -> None:
 def test_health_is_that_the_loop_turns(status: ShadowStatus) -> None:
     status.turned()
     assert health_of(status, status.turned_up_s + 59)[0] == 200, "a poll may take long"
-    status.unanswered("Flink does not answer")
+    status.unread(NoAnswerError("Flink does not answer"))
     code, body = health_of(status, status.turned_up_s)
     assert (code, json.loads(body)["flink_answers"]) == (200, False)
     assert health_of(status, status.turned_up_s + 61)[0] == 503
+
+
+def test_a_flink_that_answers_and_has_no_such_job_is_told_from_one_that_is_silent(
+    status: ShadowStatus,
+) -> None:
+    def health() -> tuple[bool, bool]:
+        about = json.loads(health_of(status, status.turned_up_s)[1])
+        return about["flink_answers"], about["job_missing"]
+
+    assert health() == (True, False)
+    status.unread(NoSuchJobError("Flink has no job 'orders'"))
+    assert health() == (True, True)
+    assert "instances" not in samples(status)
+    assert "as last read: Flink has no job &#39;orders&#39;" in page_of(status, 1.8e9)
+    status.unread(NoAnswerError("Flink does not answer"))
+    assert health() == (False, False)
 
 
 @pytest.mark.parametrize("by_s", [60, -3600])
