@@ -51,9 +51,8 @@ def run_pages(tables: Tables, experiment: str, figures: Figures) -> Iterator[tup
     if len(runs) <= MANY_RUNS:
         return
     page, about = templates().get_template("run.html.j2"), about_runs(tables)
-    style = Markup((Path(__file__).parent / "page.css").read_text(encoding="utf-8"))
     for run in runs:
-        text = page.render(about, run=run, figures=figures(run), experiment=experiment, style=style)
+        text = page.render(about, run=run, figures=figures(run), experiment=experiment)
         yield f"runs/{run['run']}.html", text
 
 
