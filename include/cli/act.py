@@ -55,7 +55,6 @@ def act(  # noqa: PLR0913  options of a command
     """
     from include.cli.advise import parsed_options
     from include.service.act import Actor, Mandate
-    from include.service.follow import Follower
     from include.service.limits import load_limits
     from include.service.shadow import asked_controllers
     from include.service.shadow_loop import run_shadow
@@ -94,7 +93,8 @@ def act(  # noqa: PLR0913  options of a command
             stop=stop,
             told=lambda line: typer.echo(line, err=True),
             advised=lambda line: typer.echo(line, err=True),
-            follower=Follower(Actor(mandate, flink, ends=stop.is_set), every, typer.echo),
+            actor=Actor(mandate, flink, ends=stop.is_set),
+            acted=lambda line: typer.echo(line),
             client=client,
         )
     typer.echo(f"What it did, and why: {command('journal', state)}")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,10 @@ from typing import Any
 from include.advise.objective import LatencyObjective, parse_objective
 from include.experiment.prices import price_book
 from include.model.host import PriceBook
-from include.service.clock import SteadyClock
-from include.service.follow import Follower
+from include.service.act import Actor, Wish
+from include.service.clock import SteadyClock, Timestamp
+from include.service.guard import Permission
+from include.service.history import named
 from include.service.observe import Terms
 from include.service.page import served
 from include.service.rates import JobRates
@@ -57,11 +59,13 @@ def run_shadow(  # noqa: PLR0913  what a user may say
     stop: threading.Event,
     told: Told,
     advised: Told,
-    follower: Follower | None = None,
+    actor: Actor | None = None,
+    acted: Told = lambda line: None,
     client: Callable[..., FlinkRest] = FlinkRest,
 ) -> None:
     """Until it is late or stopped. ``advised`` gets a line for every change that one would make;
-    a ``follower`` of the only controller may make it, and begins once Flink has the job.
+    an ``actor`` follows the only controller, and begins once Flink has the job. ``acted`` gets a
+    line whenever something else is asked for, held or cut.
 
     Raises what `record`, `opened` and `price_book` raise.
     """
@@ -73,14 +77,15 @@ def run_shadow(  # noqa: PLR0913  what a user may say
         state.objective, state.prices = objective, prices
         shadow: Shadow | None = None
         last_wanted: dict[str, dict[str, int]] = {}
+        last_acted: list[str] = []
         clock = SteadyClock()
         status = ShadowStatus(job, flink.url, every_s)
         status.turned()
-        status.actor = follower.actor if follower else None
+        status.actor = actor
         status.day.extend(remembered(folder, time.time() - DAY_S))
 
         def seen(now: JobReading, rates: JobRates | None) -> None:
-            nonlocal shadow
+            nonlocal shadow, last_acted
             if shadow is None:
                 there = sum(manager.slots for manager in now.task_managers)
                 most = most_slots or 2 * max(there, now.slots)
@@ -92,11 +97,19 @@ def run_shadow(  # noqa: PLR0913  what a user may say
                 if last_wanted.get(name) != wanted:
                     last_wanted[name] = wanted
                     advised(line_of(name, rows))
-            if follower is not None:
+            if actor is not None:
                 last = [row for shadowed in state.controllers.values() for row in shadowed.advised]
-                follower.follow(now, clock.now_s() - now.at_s, last)
+                wish = wish_of(last, now.at_s - every_s)  # the next may be a poll late
+                read = Timestamp.now().before(clock.now_s() - now.at_s)
+                lines = list(lines_of(actor.step(now, read, wish), really=actor.mandate.really))
+                for line in lines if lines != last_acted else ():
+                    acted(line)
+                last_acted = lines
 
-        with served(status, page) as where, follower or nullcontext():
+        with served(status, page) as where, ExitStack() as ends:
+            if actor is not None:
+                actor.begin()
+                ends.callback(actor.end)
             if where:
                 advised(f"Page: {where}")
             record(
@@ -123,3 +136,20 @@ def line_of(name: str, rows: Sequence[Advised]) -> str:
     changed = [row for row in rows if row.changes]
     what = ", ".join(f"{row.operator} {row.instances} -> {row.wanted}" for row in changed)
     return f"{at} {name:<18} {what or 'as it is'} ({(changed or rows)[0].because})"
+
+
+def wish_of(advised: Sequence[Advised], at_s: float) -> Wish:
+    """What is advised and held at that time."""
+    rows = [row for row in advised if not row.failed and at_s <= row.holds_until_s]
+    counts = {row.operator: row.wanted for row in rows}
+    return Wish(counts, {row.operator: row.because or row.reason for row in rows})
+
+
+def lines_of(verdict: Permission, *, really: bool) -> Iterator[str]:
+    """What a terminal says of a step; nothing when all is as it should be."""
+    for reason in verdict.held:
+        yield f"nothing changes: {reason}"
+    for name, why in sorted(verdict.cuts.items()):
+        yield f"{name} does not get what is wanted: {why}"
+    if verdict.asks:
+        yield f"{'asks' if really else 'would ask'} for {named(verdict.asks)}"

@@ -11,12 +11,12 @@ from typer.testing import CliRunner
 from include.cli import app
 from include.model.errors import SpecError
 from include.service.act import Wish
-from include.service.follow import lines_of, wish_of
 from include.service.guard import Permission
 from include.service.history import Entry
 from include.service.journal import ChangeJournal
 from include.service.pause import pause, why_paused
 from include.service.shadow import Advised
+from include.service.shadow_loop import lines_of, wish_of
 from tests.service.acting_world import moment
 
 

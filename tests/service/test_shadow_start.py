@@ -13,7 +13,6 @@ from typer.main import get_command
 
 from include.cli import app
 from include.service.act import Actor, Mandate
-from include.service.follow import Follower
 from include.service.journal import ChangeJournal
 from include.service.limits import load_limits
 from include.service.rest import FlinkRest
@@ -29,11 +28,11 @@ REPOSITORY = Path(__file__).parents[2]
 COMPOSE = REPOSITORY / "infra/service/compose.yaml"
 
 
-def starts(url: str, folder: Path, follower: Follower | None = None, lasts_s: float = 0.0) -> None:
+def starts(url: str, folder: Path, actor: Actor | None = None, lasts_s: float = 0.0) -> None:
     run_shadow(
         url, "orders", folder, controllers=asked_controllers(["hpa"], {}), prices="btu60",
         objective="latency p95 < 2 s", every_s=1, lasts_s=lasts_s, most_slots=0, page="",
-        stop=threading.Event(), told=print, advised=print, follower=follower,
+        stop=threading.Event(), told=print, advised=print, actor=actor,
     )  # fmt: skip
 
 
@@ -42,9 +41,9 @@ def test_a_start_without_flink_is_no_entry_of_the_journal(tmp_path: Path) -> Non
     mandate = Mandate(
         job_name="orders", controller="hpa", limits=limits_of(), really=False, state=tmp_path
     )
-    follower = Follower(Actor(mandate, FlinkRest(nowhere)), 1, print)
+    actor = Actor(mandate, FlinkRest(nowhere))
     with pytest.raises(NoAnswerError, match="does not answer"):
-        starts(nowhere, tmp_path, follower)
+        starts(nowhere, tmp_path, actor)
     assert list(ChangeJournal(tmp_path).read()) == []
 
 
