@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -43,11 +43,6 @@ READS_IN_S = 30.0
 MEASURES_EVERY_S = 600.0
 """What goes over an edge, and what a record costs, is taken from the counters so often."""
 CAPPED = "max_instances"
-COLUMNS = (
-    "time_s", "controller", "operator", "instances", "wanted", "reason", "because",
-    "holds_until_s", "in_per_s", "busy_share", "waiting_records", "takes_ms", "hosts_wanted",
-    "failed",
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,10 +68,8 @@ class Advised:
     def changes(self) -> bool:
         return self.wanted != self.instances
 
-    @property
-    def row(self) -> tuple[Any, ...]:
-        """As `COLUMNS` have it."""
-        return tuple(getattr(self, name) for name in COLUMNS)
+
+COLUMNS = tuple(column.name for column in fields(Advised))
 
 
 @dataclass(slots=True)
@@ -209,7 +202,7 @@ class Shadow:
         advised: list[Advised] = []
         for name, controller in controllers.items():
             advised += self._ask(name, controller, setting, now, rates)
-        self._rows.append(decision.row for decision in advised)
+        self._rows.append(astuple(decision) for decision in advised)
         state.save(self.folder)
         return advised
 

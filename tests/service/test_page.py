@@ -7,7 +7,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
-from dataclasses import replace
+from dataclasses import astuple, replace
 from html.parser import HTMLParser
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
@@ -201,7 +201,7 @@ def a_day(folder: Path, decisions: int) -> list[StatusPoint]:
     rows = AppendedRows(folder / DECISIONS, COLUMNS)
     for i in range(decisions):
         each = [advised("hpa", 3, 1000.0 + i, operator=name) for name in ("map", "sink")]
-        rows.append(one.row for one in each)
+        rows.append(astuple(one) for one in each)
     rows.close()
     return [StatusPoint(1000.0 + i, "hpa", 4, 6) for i in range(decisions)]
 
