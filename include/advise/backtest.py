@@ -105,7 +105,7 @@ def replays_of(
     made = policy(controller, options, conditions)
     conditions = under(made, conditions, job.times.asked_restart_s)
     runs = [
-        replay(drawn(job, seed), read.load_per_s, replace(conditions, seed=seed), made.build())
+        replay(drawn(job, seed), read.load_per_s, replace(conditions, seed=seed), made.build)
         for seed in seeds
     ]
     steps = round(read.interval_s / read.step_s)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -35,9 +34,9 @@ class Policy:
     guessed: bool = False
     """Whether it decides by something that was not recorded: of CPU and busy time the other."""
 
-    def build(self) -> Callable[[Setting], Controller]:
-        """What makes the controller from its setting."""
-        return partial(_build, CONTROLLERS[self.controller].build, dict(self.options))
+    def build(self, setting: Setting) -> Controller:
+        """The controller with its options."""
+        return CONTROLLERS[self.controller].build(setting=setting, **self.options)
 
 
 def under(
@@ -55,10 +54,6 @@ def under(
     return replace(conditions, redeploy_s=redeploy_s, parts=policy.options.get("key_groups", 0))
 
 
-def _build(of: Callable[..., Controller], options: dict[str, Any], setting: Setting) -> Controller:
-    return of(setting=setting, **options)
-
-
 def policy(controller: str, options: Mapping[str, Any], conditions: ReplayConditions) -> Policy:
     """A checked policy; it never asks for more instances than there may be, where it has a limit.
 
@@ -66,21 +61,17 @@ def policy(controller: str, options: Mapping[str, Any], conditions: ReplayCondit
     """
     if controller not in CONTROLLERS:
         raise SpecError("controller", [unknown_name("controller", controller, CONTROLLERS)])
-    factory = CONTROLLERS[controller].build
-    types = option_types(factory, ("setting",))
+    types = option_types(CONTROLLERS[controller].build, ("setting",))
     values, problems = checked_options(controller, types, options)
     if problems:
         raise SpecError(controller, problems)
     if CAPPED in types:
         values.setdefault(CAPPED, conditions.max_instances)
     made = Policy(controller, controller, values)
-    if wrong := list(made.build()(_some_setting(conditions)).problems()):
+    of_any_job = setting_for(1.0, 15.0, conditions)
+    if wrong := list(made.build(of_any_job).problems()):
         raise SpecError(controller, wrong)
     return made
-
-
-def _some_setting(conditions: ReplayConditions) -> Setting:
-    return setting_for(1.0, 15.0, conditions)
 
 
 def chosen_names(names: Sequence[str]) -> tuple[str, ...]:
@@ -108,14 +99,16 @@ def tried(
     job as well, and fixed ``sizes``.
 
     ``lag_each_items`` are the records that wait for an instance at half its CPU. ``busy`` says that
-    busy time was recorded in place of CPU, ``asked`` has the options of controllers that are tried
-    with these alone.
+    busy time was recorded in place of CPU, ``options_of`` has the options of controllers that are
+    tried with these alone.
     """
-    settings: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
+    settings: dict[str, dict[str, Mapping[str, Any]]] = {
         "hpa": {f"CPU {100 * share:.0f} %": {"target_cpu": share} for share in CPU_TARGETS},
         "target-tracking": {"50 %": {}},
-        "keda": {"": {}, **_keda_of_the_job(lag_each_items)},
+        "keda": {"": {}},
     }
+    if math.isfinite(lag_each_items) and (each := round(lag_each_items)) > 0:
+        settings["keda"][f"{each} records"] = {"items_each": float(each)}
     made = []
     for name in only:
         trials = {"": options_of[name]} if name in options_of else settings.get(name, {"": {}})
@@ -127,11 +120,6 @@ def tried(
         *(one for one in made if one.controller != FIXED),
         *(fixed(n) for n in sorted(set(sizes)) if FIXED in only),
     )
-
-
-def _keda_of_the_job(lag_each_items: float) -> dict[str, dict[str, Any]]:
-    each = round(lag_each_items) if math.isfinite(lag_each_items) else 0
-    return {f"{each} records": {"items_each": float(each)}} if each > 0 else {}
 
 
 def fixed(instances: int) -> Policy:

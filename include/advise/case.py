@@ -291,7 +291,7 @@ def fixed_sizes(question: Question, job: JobModel, read: Readings, margin: float
     loads = list({id(load): load for load in loads}.values())  # noise of CPU moves no latency
 
     def holds(count: int, *, certain: bool) -> bool:
-        started, build = replace(conditions, instances_at_start=count), fixed(count).build()
+        started, build = replace(conditions, instances_at_start=count), fixed(count).build
         shares = []
         for load in loads:
             run = replay(job, load, started, build)

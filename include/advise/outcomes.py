@@ -173,7 +173,7 @@ def replayed(job: JobModel, load: FloatArray, question: Question, policy: Policy
     start = policy.at_start or question.conditions.instances_at_start
     conditions = replace(question.conditions, instances_at_start=start)
     conditions = under(policy, conditions, job.times.asked_restart_s)
-    return replay(drawn(job, conditions.seed), load, conditions, policy.build())
+    return replay(drawn(job, conditions.seed), load, conditions, policy.build)
 
 
 def outcome_of(run: Replayed, load: FloatArray, step_s: float, question: Question) -> PolicyOutcome:

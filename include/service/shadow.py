@@ -14,6 +14,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
+from include.advise.candidates import CAPPED
 from include.controllers import CONTROLLERS
 from include.controllers.base import Controller, Setting
 from include.experiment.options import checked_options, option_types
@@ -42,7 +43,6 @@ READS_IN_S = 30.0
 """A job runs so long before anybody decides: records have to pass, or nothing is known of edges."""
 MEASURES_EVERY_S = 600.0
 """What goes over an edge, and what a record costs, is taken from the counters so often."""
-CAPPED = "max_instances"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -279,7 +279,7 @@ def built(name: str, options: Mapping[str, Any], setting: Setting, most_slots: i
     values = dict(options)
     if CAPPED in option_types(factory, ("setting",)):
         values.setdefault(CAPPED, most_slots)
-    controller: Controller = factory(setting=setting, **values)
+    controller = factory(setting=setting, **values)
     if wrong := list(controller.problems()):
         raise SpecError(name, wrong)
     return controller

@@ -38,7 +38,7 @@ def seen(fitted: Recording) -> Recording:
     """What the model of the other recording itself does under the HPA, as a recording."""
     load = daily(mean=40_000)
     start = ReplayConditions(instances_at_start=12, max_instances=24, seed=7)
-    run = replay(drawn(fit(fitted), 7), load, start, policy("hpa", HPA, start).build())
+    run = replay(drawn(fit(fitted), 7), load, start, policy("hpa", HPA, start).build)
     assert np.ptp(run.instances) > 5  # it has scaled
     return as_recording(run, load)
 

@@ -85,7 +85,7 @@ def test_whole_parts_leave_the_busiest_with_more() -> None:
     behind = {}
     for count in (12, 16, 23, 24):
         start = ReplayConditions(instances_at_start=count, max_instances=24, parts=24)
-        build = policy("fixed", {"instances_each": count}, start).build()
+        build = policy("fixed", {"instances_each": count}, start).build
         behind[count] = replay(job(), np.full(20, 1e6), start, build).lag_items[-1]
     assert behind[12] == pytest.approx(behind[16]) == pytest.approx(behind[23])
     assert behind[24] < behind[23]

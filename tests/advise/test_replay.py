@@ -37,7 +37,7 @@ def replayed(
     of: JobModel | None = None,
     **to: Any,
 ) -> Replayed:
-    return replay(of or job(), load, given_, policy(controller, to, given_).build())
+    return replay(of or job(), load, given_, policy(controller, to, given_).build)
 
 
 def same(one: Replayed, other: Replayed) -> bool:
@@ -148,7 +148,7 @@ def watched(
     load: FloatArray, given_: ReplayConditions, of: JobModel, controller: str = "hpa", **to: Any
 ) -> tuple[Replayed, list[Observation]]:
     made: list[Watches] = []
-    build = policy(controller, to, given_).build()
+    build = policy(controller, to, given_).build
 
     def watching(setting: Setting) -> Any:
         made.append(Watches(of=build(setting), setting=setting))
