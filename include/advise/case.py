@@ -5,10 +5,9 @@ from __future__ import annotations
 import io
 import json
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -36,7 +35,7 @@ from include.experiment.prices.books import load_book
 from include.files.inputs import input_text
 from include.files.whole import read_json, write_bytes, write_json
 from include.model.billing import CloudPriceBook
-from include.model.errors import SpecError, StoreError, unknown_name
+from include.model.errors import SpecError, StoreError, all_checked, unknown_name
 from include.model.host import PriceBook
 from include.workloads.recordings import Recording, parse_mapping, read_recording
 from include.workloads.recordings.recording import FloatArray
@@ -49,7 +48,6 @@ SHORTEST_BTU_S = 60.0
 and one of a second is over before a host is up."""
 MOST_INSTANCES = 2000
 MOST_SEEDS = 100
-Read = TypeVar("Read")
 _REQUEST, _RECORDING, _BOOK = "request.json", "recording.parquet", "book.yaml"
 _SIZES, _ERRORS = "fixed_sizes.json", "backtest_errors.csv"
 
@@ -97,17 +95,13 @@ def policy_margin(
     return margin_of(errors, fitted_under, scaler_kind(controller), over_rest)
 
 
-def case_of(request: AdviceRequest) -> Case:
-    """Read everything that the request names. Raises SpecError with all that is wrong at once."""
-    return _case(request, *_looked_at(request), errors_text(request.errors))
-
-
 def keep_case(request: AdviceRequest, folder: Path) -> Case:
-    """The same, kept in ``folder/case`` for `open_case`.
+    """Read everything that the request names, and keep it in ``folder/case`` for `open_case`.
 
-    Raises SpecError before it writes, also where the folder has something that no advice has left.
+    Raises SpecError with all that is wrong at once, before it writes, also where the folder has
+    something that no advice has left.
     """
-    objective, book, recording = _looked_at(request, folder)
+    objective, book, recording = _read_all(request, folder)
     errors = errors_text(request.errors)
     case = _case(request, objective, book, recording, errors)
     inside = folder / "case"
@@ -159,43 +153,41 @@ def open_case(folder: Path) -> Case:
         raise StoreError(problem) from error
 
 
-def _looked_at(
-    request: AdviceRequest, folder: Path | None = None
+def _read_all(
+    request: AdviceRequest, folder: Path
 ) -> tuple[LatencyObjective, PriceBook, Recording]:
     """Objective, book and recording; one cannot hide what is wrong with another."""
-    problems = [f"{name}: {one}" for name, one in _wrong_numbers(request)]
 
-    def seen(look: Callable[[], Read]) -> Read | None:
-        try:
-            return look()
-        except SpecError as error:
-            problems.extend(f"{error.source}: {one}" for one in error.problems)
-            return None
+    def require_values() -> None:
+        if problems := list(_wrong_values(request)):
+            raise SpecError("advise", problems)
 
-    if folder is not None:
-        seen(lambda: require_ours(folder))
-    columns = request.columns
-    objective = seen(lambda: parse_objective(request.objective))
-    mapping = seen(lambda: parse_mapping(columns)) if columns else {}
-    recording = None
-    if mapping is not None:
-        recording = seen(lambda: read_recording(request.recording, mapping, sort=request.sort))
-    if is_file(request.prices):
-        book: PriceBook | None = seen(lambda: load_book(request.prices))
-    else:
-        book = seen(lambda: price_book(request.prices))
-    seen(lambda: chosen_names(request.controllers))
-    seen(lambda: read_errors(errors_text(request.errors), "--errors"))
-    if request.platform and request.platform not in PLATFORMS:
-        problems.append(unknown_name("platform", request.platform, PLATFORMS))
-    if isinstance(book, CloudPriceBook) and book.billed_from != "order":
-        problems.append(f"{book.name}: replays bill from the order; write billed_from: order")
-    if problems or objective is None or book is None or recording is None:
-        raise SpecError("advise", problems)
-    return objective, book, recording
+    def recording() -> Recording:
+        mapping = parse_mapping(request.columns) if request.columns else {}
+        return read_recording(request.recording, mapping, sort=request.sort)
+
+    def book() -> PriceBook:
+        prices = request.prices
+        book = load_book(prices) if is_file(prices) else price_book(prices)
+        if isinstance(book, CloudPriceBook) and book.billed_from != "order":
+            problem = f"{book.name}: replays bill from the order; write billed_from: order"
+            raise SpecError("advise", [problem])
+        return book
+
+    _, _, objective, read, priced, *_ = all_checked(
+        "advise",
+        require_values,
+        lambda: require_ours(folder),
+        lambda: parse_objective(request.objective),
+        recording,
+        book,
+        lambda: chosen_names(request.controllers),
+        lambda: read_errors(errors_text(request.errors), "--errors"),
+    )
+    return objective, priced, read
 
 
-def _wrong_numbers(request: AdviceRequest) -> Iterator[tuple[str, str]]:
+def _wrong_values(request: AdviceRequest) -> Iterator[str]:
     for name, lowest, highest in (
         ("max_instances", 0, MOST_INSTANCES),
         ("per_host", 1, MOST_INSTANCES),
@@ -205,8 +197,11 @@ def _wrong_numbers(request: AdviceRequest) -> Iterator[tuple[str, str]]:
         if name == "per_host" and value is None:
             continue
         if isinstance(value, bool) or not isinstance(value, int) or not lowest <= value <= highest:
-            yield name, f"write a whole number from {lowest} to {highest}, got {value!r}"
-    yield from wrong_times(request.start_up_s, request.restart_s)
+            yield f"{name}: write a whole number from {lowest} to {highest}, got {value!r}"
+    for name, problem in wrong_times(request.start_up_s, request.restart_s):
+        yield f"{name}: {problem}"
+    if request.platform and request.platform not in PLATFORMS:
+        yield unknown_name("platform", request.platform, PLATFORMS)
 
 
 def _case(

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import astuple
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from include.model.errors import SpecError, command
+from include.model.errors import SpecError, all_checked, command
 
 if TYPE_CHECKING:
     from include.advise.answer import Answer, PolicyRow
@@ -19,8 +18,8 @@ if TYPE_CHECKING:
     from include.advise.job import JobModel
     from include.advise.operators import JobGraph
     from include.advise.times import ScalingTimes
+    from include.workloads.recordings import Recording
 
-Parsed = TypeVar("Parsed")
 Map = Annotated[
     str, typer.Option("--map", help="Columns: time=timestamp,rate=requests@per_min, ...")
 ]
@@ -61,51 +60,42 @@ def backtest(  # noqa: PLR0913  options of a command
     from include.advise.times import wrong_times
     from include.workloads.recordings import parse_mapping, read_recording
 
-    problems = [
-        f"--{name.replace('_', '-')}: {problem}"
-        for name, problem in wrong_times(start_up_s, restart_s)
-    ]
+    def require_times() -> None:
+        problems = [
+            f"--{name.replace('_', '-')}: {problem}"
+            for name, problem in wrong_times(start_up_s, restart_s)
+        ]
+        if problems:
+            raise SpecError("backtest", problems)
 
-    def collected(parse: Callable[[], Parsed]) -> Parsed | None:
-        """The parsed value; a problem is collected, so that none hides another."""
-        try:
-            return parse()
-        except SpecError as error:
-            problems.extend(f"{error.source}: {problem}" for problem in error.problems)
-            return None
+    def checked_options() -> dict[str, Any]:
+        given = parsed_options(options or [])
+        policy(controller, given, ReplayConditions(instances_at_start=1, max_instances=1))
+        return given
 
-    latency = collected(lambda: parse_objective(objective))
-    controller_options = collected(lambda: parsed_options(options or []))
-    if controller_options is not None:
-        collected(
-            lambda: policy(
-                controller,
-                controller_options,
-                ReplayConditions(instances_at_start=1, max_instances=1),
-            )
-        )
-    mapping = collected(lambda: parse_mapping(columns)) if columns else {}
-    recordings = [
-        collected(partial(read_recording, path, mapping or {}, sort=sort))
-        for path in (fitted, against)
-    ]
-    if (
-        problems
-        or latency is None
-        or controller_options is None
-        or recordings[0] is None
-        or recordings[1] is None
-    ):
-        raise SpecError("backtest", list(dict.fromkeys(problems)))
+    def recordings() -> tuple[Recording, Recording]:
+        mapping = parse_mapping(columns) if columns else {}
+        paths = dict.fromkeys((fitted, against))  # what is wrong with one is told once
+        reads = (partial(read_recording, path, mapping, sort=sort) for path in paths)
+        both = all_checked("backtest", *reads)
+        return both[0], both[-1]
+
+    _, latency, controller_options, (known, test) = all_checked(
+        "backtest",
+        require_times,
+        lambda: parse_objective(objective),
+        checked_options,
+        recordings,
+    )
     result = held_against(
-        with_times(fit(recordings[0]), start_up_s, restart_s),
-        recordings[1],
+        with_times(fit(known), start_up_s, restart_s),
+        test,
         controller,
         controller_options,
         seeds=range(1, seeds + 1),
         limits=Limits(lag_items=lag_above, latency=latency),
     )
-    for doubt in doubts(result.job, recordings[0], recordings[1]):
+    for doubt in doubts(result.job, known, test):
         typer.echo(f"warning: {doubt}", err=True)
     typer.echo(backtest_table(result))
 

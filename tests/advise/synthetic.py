@@ -6,11 +6,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
+from include.advise.case import Case, keep_case
 from include.advise.job import JobModel
 from include.advise.replay import Replayed
+from include.advise.request import AdviceRequest
 from include.advise.restarts import Restart
 from include.advise.times import FittedValue
 from include.workloads.recordings import Recording
@@ -118,6 +121,12 @@ def write_small_recording(path: Path, hours: int = 2) -> None:
         cpu = 0.1 + 0.001 * rate / 4 + extra + draw.normal(0, 0.005)
         lines.append(f"{15 * step},{rate:.2f},{rate / 10:.1f},{late},{cpu:.5f},4")
     path.write_text("\n".join(lines) + "\n")
+
+
+def case_of(request: AdviceRequest) -> Case:
+    """What is asked, in a folder that is gone."""
+    with TemporaryDirectory() as folder:
+        return keep_case(request, Path(folder))
 
 
 def job(

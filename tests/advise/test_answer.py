@@ -23,7 +23,7 @@ from include.advise.answer import (
 )
 from include.advise.bill import bound_of, cost_of, whole_hosts
 from include.advise.candidates import fixed, policy, tried
-from include.advise.case import Case, case_of, load_of, seeded
+from include.advise.case import Case, load_of, seeded
 from include.advise.cluster import ReplayLease
 from include.advise.contradictions import contradictions
 from include.advise.outcomes import leases_of, outcome, recorded_outcome, replayed
@@ -35,7 +35,7 @@ from include.cli.advise import advice_table
 from include.experiment.prices import price_book
 from include.experiment.prices.books import book_of
 from include.model.billing import MONTH_S
-from tests.advise.synthetic import write_small_recording
+from tests.advise.synthetic import case_of, write_small_recording
 from tests.command_line import said
 
 CONDITIONS = ReplayConditions(instances_at_start=4, max_instances=8)

@@ -9,14 +9,14 @@ from typer.testing import CliRunner
 
 from include.advise.bill import bound_of
 from include.advise.candidates import fixed
-from include.advise.case import case_of, keep_case, open_case, seeded
+from include.advise.case import keep_case, open_case, seeded
 from include.advise.form import request_from_params
 from include.advise.outcomes import forget_outcomes, measure_recorded, outcome, recorded_outcome
 from include.advise.request import AdviceRequest
 from include.cli import app
 from include.experiment.spec import require_name
 from include.model.errors import SpecError, StoreError
-from tests.advise.synthetic import write_small_recording
+from tests.advise.synthetic import case_of, write_small_recording
 from tests.command_line import refused
 
 BOOK = """\

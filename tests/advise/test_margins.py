@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from include.advise.candidates import fixed, policy
-from include.advise.case import Question, case_of, seeded
+from include.advise.case import Question, seeded
 from include.advise.margins import (
     BacktestError,
     errors_csv,
@@ -29,7 +29,15 @@ from include.advise.replay import ReplayConditions
 from include.advise.request import AdviceRequest
 from include.experiment.prices import price_book
 from include.model.errors import SpecError
-from tests.advise.synthetic import Truth, csv, daily, job, recording, write_small_recording
+from tests.advise.synthetic import (
+    Truth,
+    case_of,
+    csv,
+    daily,
+    job,
+    recording,
+    write_small_recording,
+)
 from tests.advise.test_ranking import row
 from tests.command_line import refused, said
 

@@ -9,7 +9,6 @@ import pytest
 from typer.testing import CliRunner
 
 from include.advise.backtest import backtest
-from include.advise.case import case_of
 from include.advise.job import TAKES_S, fit, with_times
 from include.advise.request import AdviceRequest
 from include.advise.times import start_up_in
@@ -19,6 +18,7 @@ from include.workloads.recordings import Recording
 from tests.advise.synthetic import (
     LATENCY_EXCESS_S,
     Truth,
+    case_of,
     csv,
     daily,
     of_readings,
