@@ -8,10 +8,13 @@ from collections.abc import Sequence
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 
+from pydantic import TypeAdapter, ValidationError
+
 from include.advise.request import BY_BUSY_TIME, BY_CPU, FIXED
 from include.files.inputs import input_text
 from include.files.whole import csv_text
 from include.model.errors import SpecError
+from include.workloads.topologies import validation_problems
 
 TABLE = Path(__file__).with_name("backtest_errors.csv")
 """Backtests of the recordings that docs/advise.md names, written by `tidebench backtest-errors`."""
@@ -115,24 +118,12 @@ def errors_csv(errors: Sequence[BacktestError]) -> str:
 
 def read_errors(text: str, name: str) -> tuple[BacktestError, ...]:
     """What `errors_csv` wrote. Raises SpecError for anything else."""
-    rows = csv.DictReader(text.splitlines())
+    rows = tuple(csv.DictReader(text.splitlines()))
     try:
-        errors = tuple(
-            BacktestError(
-                fitted=row["fitted"],
-                fitted_under=row["fitted_under"],
-                against=row["against"],
-                under=row["under"],
-                limit_over_rest=float(row["limit_over_rest"]),
-                predicted_share=float(row["predicted_share"]),
-                recorded_share=float(row["recorded_share"]),
-                predicted_instances=float(row["predicted_instances"]),
-                recorded_instances=float(row["recorded_instances"]),
-            )
-            for row in rows
-        )
-    except (KeyError, ValueError, TypeError) as error:
-        problem = f"is no table of backtest errors ({error}); write one with backtest-errors"
+        errors = TypeAdapter(tuple[BacktestError, ...]).validate_python(rows)
+    except ValidationError as error:
+        first = validation_problems(error)[0]
+        problem = f"is no table of backtest errors ({first}); write one with backtest-errors"
         raise SpecError(name, [problem]) from error
     if not errors:
         raise SpecError(name, ["has no backtests; write one with backtest-errors"])

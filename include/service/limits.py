@@ -69,7 +69,7 @@ class Bounds(NamedTuple):
 class Range(Strict):
     """Bounds of an operator as the file has them; what is left out is that of ``default``."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(frozen=True)
 
     least: Instances | None = None
     most: Instances | None = None
@@ -90,7 +90,7 @@ class Range(Strict):
 class QuietHours(Strict):
     """Hours in which nothing changes; those that end on the next day belong to the first."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(frozen=True)
 
     days: Annotated[tuple[Day, ...], Field(min_length=1)] = DAYS
     begin: MinuteOfDay = 0
@@ -116,7 +116,7 @@ class QuietHours(Strict):
 class ChangeLimits(Strict):
     """Limits of one job. Every change keeps all of them, whatever a controller wants."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(frozen=True)
 
     default: Range | None = None
     operators: Annotated[dict[str, Range], Field(default_factory=dict, validate_default=True)]
