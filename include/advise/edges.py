@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
 from typing import Annotated
@@ -14,10 +15,18 @@ from include.files.plain_yaml import input_yaml
 from include.model.errors import SpecError
 from include.workloads.topologies import validation_problems
 
+MOST_IN = 1000
+
 
 def plain_name(operator: str) -> str:
     """A name that topologies take: small letters, digits and _."""
     return re.sub(r"[^a-z0-9]+", "_", operator.lower()).strip("_") or "operator"
+
+
+def in_whole_records(factor: float) -> Fraction:
+    """Records over an edge per record in, as topologies take it: so many of so many."""
+    few = Fraction(factor).limit_denominator(MOST_IN)
+    return few or Fraction(1, round(1 / factor))  # fewer than one of two thousand
 
 
 def parse_edges(text: str) -> tuple[tuple[str, str], ...]:

@@ -71,14 +71,22 @@ def write_files(
 ) -> Path:
     """Write topology, calibration and spec, named after what they say, and the load.
 
-    ``style`` is that of the YAML. Returns the path of the spec.
+    What is the same for every recording is added. ``style`` is that of the YAML. Returns the path
+    of the spec.
     """
     topology, calibration, spec = documents
+    topology = {"level_unit": "records a second", "emission_period_s": 1.0, **topology}
     name = recorded_name(recording, json.dumps([topology, calibration, load]))
+    where = {
+        "testbed": "flow",
+        "topology": "job_topology.yaml",
+        "calibration": "job_calibration.yaml",
+        "flavor": FLAVOR,
+    }
     contents = {
-        "job_topology.yaml": {"name": name, **topology},
-        "job_calibration.yaml": calibration,
-        "job_experiment.yaml": {"name": name, **spec},
+        where["topology"]: {"name": name, **topology},
+        where["calibration"]: calibration,
+        "job_experiment.yaml": {"name": name, **where, **spec},
     }
     for file, content in contents.items():
         text = f"# Read off {recording}; docs/advise.md says how.\n"
@@ -113,8 +121,6 @@ def _topology(job: JobModel) -> dict[str, Any]:
         "service_ms": round(1000 / job.most_per_s, 6),
     }
     return {
-        "level_unit": "records a second",
-        "emission_period_s": 1.0,
         "sources": {"load": {"label": "The load", "items_per_level": 1}},
         "operators": {OPERATOR: operator},
         "edges": [{"from": "load", "to": OPERATOR}],
@@ -125,10 +131,6 @@ def _spec(job: JobModel, read: Readings, conditions: ReplayConditions) -> dict[s
     down_s = _down_s(job, read, 1.0)
     whole_min = int(read.load_per_s.size * read.step_s // 3600) * 60
     return {
-        "testbed": "flow",
-        "topology": "job_topology.yaml",
-        "calibration": "job_calibration.yaml",
-        "flavor": FLAVOR,
         "max_hosts": conditions.max_instances,
         "faults": {"restarts": [[at_s, down_s] for at_s in job.incidents_s]},
         "patterns": {"name": "trace", "path": "job_load.csv"},

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from include.advise.edges import plain_name
+from include.advise.edges import in_whole_records, plain_name
 from include.advise.export import load_csv, write_files
 from include.advise.times import FittedValue
 from include.model.errors import SpecError, unknown_name
@@ -29,7 +28,6 @@ IDLE = 0.02
 LITTLE = 0.05
 """Operators that never are busier keep nobody waiting."""
 FEWEST_UP = 1.2
-MOST_OUT = 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -305,10 +303,6 @@ def _spec(graph: JobGraph, max_hosts: int) -> dict[str, Any]:
     step_s = max(1.0, float(np.median(np.diff(graph.times_s))))
     readings = max(1, round(float(graph.times_s[-1]) / step_s) + 1)
     return {
-        "testbed": "flow",
-        "topology": "job_topology.yaml",
-        "calibration": "job_calibration.yaml",
-        "flavor": "kvm-1cpu",
         "max_hosts": max_hosts,
         "patterns": {"name": "trace", "path": "job_load.csv"},
         "controllers": ["hpa", "ds2"],
@@ -321,9 +315,7 @@ def _spec(graph: JobGraph, max_hosts: int) -> dict[str, Any]:
 def _topology(graph: JobGraph) -> dict[str, Any]:
     flows = []
     for origin, target, factor in graph.edges:
-        out = Fraction(factor.value).limit_denominator(MOST_OUT)
-        if not out:  # fewer than one of two thousand
-            out = Fraction(1, round(1 / factor.value))
+        out = in_whole_records(factor.value)
         flows.append({"from": origin, "to": target, "out": f"{out.numerator}/{out.denominator}"})
     operators = {
         one.name: {
@@ -338,8 +330,6 @@ def _topology(graph: JobGraph) -> dict[str, Any]:
     }
     sources = {name: _source_of(name, operators) for name in graph.roots}
     return {
-        "level_unit": "records a second",
-        "emission_period_s": 1.0,
         "sources": {
             sources[name]: {"label": f"Load of {name}", "items_per_level": round(share, 9)}
             for name, share in graph.roots.items()

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 
+from include.advise.edges import in_whole_records
 from include.controllers.base import Setting
 from include.model.host import HostFlavor
 from include.model.observation import Observation, OperatorSample
@@ -21,7 +21,6 @@ from include.service.rates import JobRates, path_s, whole_sum
 from include.service.reading import JobReading, OperatorReading
 from include.service.totals import OperatorTotals, Totals, waiting_for
 
-MOST_OUT = 1000
 LEAST_MS = 0.001
 LEAST_BUSY = 1e-6
 """What works for less than Flink counts has worked: without, nobody could tell what a record takes.
@@ -102,11 +101,11 @@ def setting_of(
         for op in now.operators
         if op.operator in scaled
     )
-    edges = [
-        _edge(origin, target, factor)
-        for (origin, target), factor in zip(graph.edges, graph.factors, strict=True)
-    ]
-    sources = []
+    edges, sources = [], []
+    for (origin, target), factor in zip(graph.edges, graph.factors, strict=True):
+        out = in_whole_records(factor)
+        edge = Edge(origin=origin, target=target, items_out=out.numerator, items_in=out.denominator)
+        edges.append(edge)
     for name in now.sources:
         if name in scaled:
             edges.append(Edge(origin=LOAD + name, target=name))
@@ -130,11 +129,6 @@ def setting_of(
         monitor_every_s=every_s,
         max_hosts=max_hosts,
     )
-
-
-def _edge(origin: str, target: str, factor: float) -> Edge:
-    out = Fraction(factor).limit_denominator(MOST_OUT) or Fraction(1, round(1 / factor))
-    return Edge(origin=origin, target=target, items_out=out.numerator, items_in=out.denominator)
 
 
 def observation_of(  # noqa: PLR0913  everything that is seen
