@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -107,8 +107,8 @@ def find_runs(database_url: str, query: Query) -> FoundRuns:
 
     Raises PublishError when the database cannot be read.
     """
-    with _Reader(database_url) as reader:
-        if not reader.is_there:
+    with _opened(database_url) as reader:
+        if reader is None:
             return FoundRuns()
         equal = {
             name: value for name, value in query.equal.items() if name in FILTERS and value != ""
@@ -152,8 +152,8 @@ def read_runs(
     Of each run, given by experiment and run; None in place of one that was not published. Raises
     PublishError when the database cannot be read.
     """
-    with _Reader(database_url) as reader:
-        if not reader.is_there:
+    with _opened(database_url) as reader:
+        if reader is None:
             return [None] * len(runs)
         return [_read(reader, experiment, run, tables) for experiment, run in runs]
 
@@ -171,8 +171,8 @@ def _read(
 
 def runs_of(database_url: str, experiment: str) -> list[str]:
     """Ids of the published runs of an experiment. Raises PublishError as the others do."""
-    with _Reader(database_url) as reader:
-        if not reader.is_there:
+    with _opened(database_url) as reader:
+        if reader is None:
             return []
         rows = reader.rows("of_experiment", {}, {"experiment": experiment})
         return [row["run"] for row in rows]
@@ -224,36 +224,14 @@ def _literally(word: str) -> str:
     return word.lower()
 
 
+@dataclass(frozen=True, slots=True)
 class _Reader:
-    """The database, opened for reading and closed at the end of the block."""
+    """A database in which something was published, while it is open."""
 
-    def __init__(self, database_url: str) -> None:
-        self._engine = engine_of(database_url)
-        self._connection: Connection | None = None
-        self.tables: frozenset[str] = frozenset()
-        self.absent: frozenset[str] = frozenset()
-        """Columns of outcomes that a database of an earlier version does not have."""
-
-    @property
-    def is_there(self) -> bool:
-        """Whether anything was published in this database."""
-        from sqlalchemy import inspect
-
-        if self._connection is None:
-            return False
-        database = inspect(self._connection)
-        self.tables = frozenset(database.get_table_names())
-        if "runs" not in self.tables:
-            return False
-        if missing := sorted(NEEDED - self.tables):
-            raise PublishError(
-                "the results database was made by another version of Tidebench, which had no "
-                f"{', '.join(missing)}. Remove it (the file, if it is SQLite) or give another "
-                "one, then publish the experiments again: their folders keep all tables"
-            )
-        there = {column["name"] for column in database.get_columns("outcomes")}
-        self.absent = frozenset(name for name in _OUTCOMES if name not in there)
-        return True
+    connection: Connection
+    tables: frozenset[str]
+    absent: frozenset[str]
+    """Columns of outcomes that a database of an earlier version does not have."""
 
     @property
     def has_labels(self) -> bool:
@@ -265,37 +243,50 @@ class _Reader:
     ) -> list[Row]:
         from sqlalchemy import text
 
-        assert self._connection is not None
         sql = _SQL.get_template(f"{statement}.sql.j2").render(shape)
-        return [dict(row) for row in self._connection.execute(text(sql), values or {}).mappings()]
-
-    def __enter__(self) -> _Reader:
-        """Connect; a SQLite file that is not there is not made."""
-        from sqlalchemy.exc import SQLAlchemyError
-
-        url = self._engine.url
-        if url.get_backend_name() != "sqlite" or Path(url.database or "").is_file():
-            try:
-                self._connection = self._engine.connect()
-            except SQLAlchemyError as error:
-                raise _unreadable(error) from None
-        return self
-
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        from sqlalchemy.exc import SQLAlchemyError
-
-        with suppress(SQLAlchemyError):
-            if self._connection is not None:
-                self._connection.close()
-        self._engine.dispose()
-        if isinstance(error, SQLAlchemyError):
-            raise _unreadable(error) from None
+        return [dict(row) for row in self.connection.execute(text(sql), values or {}).mappings()]
 
 
-def _unreadable(error: Exception) -> PublishError:
-    """Without URL and statement: neither is the reader's, and one has a password."""
-    return PublishError(
-        f"the results database cannot be read ({type(error).__name__}). Check that it runs and "
-        "that the connection tidebench_results is right; if it was made by another version of "
-        "Tidebench, publish the experiments into a new one"
-    )
+@contextmanager
+def _opened(database_url: str) -> Iterator[_Reader | None]:
+    """The database, opened for reading; None where nothing was ever published.
+
+    A SQLite file that is not there is not made. Raises PublishError without URL and statement:
+    neither is the reader's, and one has a password.
+    """
+    from sqlalchemy.exc import SQLAlchemyError
+
+    engine = engine_of(database_url)
+    url = engine.url
+    try:
+        if url.get_backend_name() == "sqlite" and not Path(url.database or "").is_file():
+            yield None
+            return
+        with engine.connect() as connection:
+            yield _reader(connection)
+    except SQLAlchemyError as error:
+        raise PublishError(
+            f"the results database cannot be read ({type(error).__name__}). Check that it runs and "
+            "that the connection tidebench_results is right; if it was made by another version of "
+            "Tidebench, publish the experiments into a new one"
+        ) from None
+    finally:
+        engine.dispose()
+
+
+def _reader(connection: Connection) -> _Reader | None:
+    """Raises PublishError for a database of a version that had other tables."""
+    from sqlalchemy import inspect
+
+    database = inspect(connection)
+    tables = frozenset(database.get_table_names())
+    if "runs" not in tables:
+        return None
+    if missing := sorted(NEEDED - tables):
+        raise PublishError(
+            "the results database was made by another version of Tidebench, which had no "
+            f"{', '.join(missing)}. Remove it (the file, if it is SQLite) or give another "
+            "one, then publish the experiments again: their folders keep all tables"
+        )
+    there = {column["name"] for column in database.get_columns("outcomes")}
+    return _Reader(connection, tables, frozenset(_OUTCOMES) - there)
