@@ -64,7 +64,14 @@ def sent_rows(
     nothing in it has changed then. Errors of the block pass through and roll back.
     """
     with transaction(database_url) as connection:
-        _send(connection, publication, tables)
+        _add_new_columns(connection, tables)
+        runs = [*(row["run"] for row in tables["runs"]), *publication.left_out]
+        mark = {"experiment": publication.experiment, "edition": publication.edition}
+        for name, rows in tables.items():
+            table = _published(name)
+            upsert(connection, table, [{**row, **mark} for row in rows])
+            _forget(connection, table, publication, runs)
+        _note(connection, publication)
         yield
 
 
@@ -151,40 +158,12 @@ def _patience(url: URL) -> dict[str, Any]:
     return {"connect_timeout": _WAIT_S, "options": f"-c lock_timeout={_WAIT_S}s"}
 
 
-def _send(
-    connection: Connection,
-    publication: Publication,
-    tables: Mapping[str, Sequence[Mapping[str, Any]]],
-) -> None:
-    _add_new_columns(connection, tables)
-    runs = [*(row["run"] for row in tables["runs"]), *publication.left_out]
-    mark = {"experiment": publication.experiment, "edition": publication.edition}
-    for name, rows in tables.items():
-        table = _published(name)
-        upsert(connection, table, [{**row, **mark} for row in rows])
-        _forget(connection, table, publication, runs)
-    _note(connection, publication)
-
-
 def _published(name: str) -> Table:
     """A published table over all experiments, whose rows know their edition."""
     schema = schema_of(name)
     types = {column.name: column.type for column in schema.columns}
     types = {"experiment": "string", **types, "edition": "string"}
     return table_of(name, types, ("experiment", *schema.key))
-
-
-def _publications() -> Table:
-    """Who published which edition, and when: one row per edition, the last publication of it."""
-    names = ("experiment", "edition", "published_at", "dag_id", "dag_run")
-    types = {**dict.fromkeys(names, "string"), "checks": "bigint"}
-    return table_of("publications", types, ("experiment", "edition"))
-
-
-def _origins() -> Table:
-    """Which DAG run measured a run, and when it was complete: one row per published run."""
-    names = ("experiment", "run", "measured_at", "dag_id", "dag_run")
-    return table_of("origins", dict.fromkeys(names, "string"), ("experiment", "run"))
 
 
 def table_of(name: str, types: Mapping[str, str], key: Sequence[str]) -> Table:
@@ -276,17 +255,25 @@ def _may_grow(table: Table, names: set[str]) -> bool:
 
 
 def _note(connection: Connection, publication: Publication) -> None:
-    """Record a publication and the origins of its runs, in place of earlier records of them."""
-    experiment = publication.experiment
-    about = {name: getattr(publication, name) for name in ("edition", "published_at", "checks")}
-    upsert(
-        connection, _publications(), [{"experiment": experiment, **about, **asdict(publication.by)}]
-    )
-    origins = [
-        {"run": origin.run, "measured_at": origin.measured_at, **asdict(origin.by)}
+    """Record a publication and the origins of its runs, in place of earlier records of them.
+
+    A row per edition: who published it last, and when. A row per published run: which DAG run
+    measured it, and when it was complete.
+    """
+    edition_of = ("experiment", "edition", "published_at", "dag_id", "dag_run")
+    types = {**dict.fromkeys(edition_of, "string"), "checks": "bigint"}
+    publications = table_of("publications", types, ("experiment", "edition"))
+    names = ("experiment", "edition", "published_at", "checks")
+    about = {name: getattr(publication, name) for name in names}
+    upsert(connection, publications, [{**about, **asdict(publication.by)}])
+    origin_of_run = ("experiment", "run", "measured_at", "dag_id", "dag_run")
+    origins = table_of("origins", dict.fromkeys(origin_of_run, "string"), ("experiment", "run"))
+    rows = [
+        {"experiment": publication.experiment, "run": origin.run, "measured_at": origin.measured_at}
+        | asdict(origin.by)
         for origin in publication.origins
     ]
-    upsert(connection, _origins(), [{"experiment": experiment, **row} for row in origins])
+    upsert(connection, origins, rows)
 
 
 def _cannot(url: URL, error: Exception) -> PublishError:

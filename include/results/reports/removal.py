@@ -39,14 +39,21 @@ def remove_runs(
     left = complete - set(runs)  # an interrupted one is in no report
     with removed_rows(database_url, folder.name, runs if left else None) as rows:
         for run in stored & set(runs):
-            _remove(RunStore(folder, folder.name, run))
+            store = RunStore(folder, folder.name, run)
+            store.remove()
+            if store.home.exists():
+                problem = f"{store.home} cannot be removed; make it writable, then remove again"
+                raise StoreError(problem)
         forget_asked(folder, runs)
         for name in () if left else REPORT:
             shutil.rmtree(folder / name, ignore_errors=True)
         if not left:
             (folder / METADATA).unlink(missing_ok=True)
     return [
-        *(f"removed {_what(run in stored)} of run {run}" for run in runs),
+        *(
+            f"removed {'the measurements' if run in stored else 'what was published'} of run {run}"
+            for run in runs
+        ),
         f"removed {rows} rows of the results database",
         f"{len(left)} complete runs of {folder.name} are left; the next report is of these"
         if left
@@ -69,18 +76,8 @@ def require_known(folder: Path, runs: Sequence[str], database_url: str) -> None:
         raise StoreError("\n".join(problems))
 
 
-def _remove(store: RunStore) -> None:
-    store.remove()
-    if store.home.exists():
-        raise StoreError(f"{store.home} cannot be removed; make it writable, then remove again")
-
-
 def _stored(folder: Path) -> set[str]:
     return {path.name for path in folder.glob("runs/*") if path.is_dir()}
-
-
-def _what(is_stored: bool) -> str:
-    return "the measurements" if is_stored else "what was published"
 
 
 def _may_be_under_way(folder: Path, run: str) -> str:
