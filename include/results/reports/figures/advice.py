@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from include.results.reports.figures import style
-from include.results.reports.figures.frame import Frame, framed, step_path
+from include.results.reports.figures.frame import Frame, area, framed, line, step_path
 
 Rows = Sequence[Mapping[str, Any]]
 _ACTUAL, _ADVISED = "actual_instances", "advised_instances"
@@ -43,10 +43,7 @@ def _frame(scale: style.Scale, advisors: tuple[str, ...]) -> Frame:
 
     figure, axes = style.panels([1.5] * len(advisors))
     for axis, advisor in zip(axes, advisors, strict=True):
-        style.titled(axis, f"Operator instances: {advisor}")
-        axis.set_ylim(*scale.limits[0])
-        style.whole(axis)
-        axis.grid(visible=False, axis="x")
+        style.counted(axis, f"Operator instances: {advisor}", scale.limits[0])
     actual = Patch(color=style.INSTANCES, alpha=0.35, label="actual")
     style.legend(axes[0], [actual, Line2D([], [], color=style.HOSTS, label="recommended")])
     style.minutes(axes[-1], scale.length_min)
@@ -60,9 +57,5 @@ def _lines(rows: Rows) -> str:
         step_path([(row["time_s"] / 60, row[column]) for row in rows])
         for column in (_ACTUAL, _ADVISED)
     )
-    return (
-        f'<path fill="{style.INSTANCES}" fill-opacity=".35" '
-        f'd="{actual}H{end_min:g}V0H{begin_min:g}Z"/>'
-        f'<path fill="none" stroke="{style.HOSTS}" stroke-width="1.5" '
-        f'vector-effect="non-scaling-stroke" d="{advised}H{end_min:g}"/>'
-    )
+    there = area(style.INSTANCES, ".35", f"{actual}H{end_min:g}", begin_min)
+    return there + line(style.HOSTS, 1.5, f"{advised}H{end_min:g}")

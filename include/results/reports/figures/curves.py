@@ -38,10 +38,7 @@ def draw(pattern: str, curves: Mapping[str, Curve], scale: style.Scale) -> str:
             )  # fmt: skip
     titles = ("Load: machines that publish", "Hosts leased", "Operator instances")
     for axis, title, limits in zip(axes, titles, scale.limits, strict=True):
-        style.titled(axis, title)
-        axis.set_ylim(*limits)
-        style.whole(axis)
-        axis.grid(visible=False, axis="x")
+        style.counted(axis, title, limits)
     handles, labels = axes[2].get_legend_handles_labels()
     figure.legend(
         handles, labels, loc="outside upper left", ncols=4, frameon=False, fontsize=9,

@@ -83,6 +83,19 @@ def step_path(points: Sequence[tuple[float, float]]) -> str:
     return path
 
 
+def line(colour: str, width: float, path: str) -> str:
+    """A path as a line whose width is that of the picture."""
+    return (
+        f'<path fill="none" stroke="{colour}" stroke-width="{width:g}" '
+        f'vector-effect="non-scaling-stroke" d="{path}"/>'
+    )
+
+
+def area(colour: str, opacity: str, path: str, begin: float) -> str:
+    """What is between a path, which begins at ``begin``, and 0."""
+    return f'<path fill="{colour}" fill-opacity="{opacity}" d="{path}V0H{begin:g}Z"/>'
+
+
 def _panel(axis: Axes, width: float, height: float) -> Panel:
     place, (left, right), (low, high) = axis.get_position(), axis.get_xlim(), axis.get_ylim()
     across, up = place.width * width / (right - left), -place.height * height / (high - low)

@@ -11,7 +11,7 @@ from operator import itemgetter
 from typing import Any
 
 from include.results.reports.figures import style
-from include.results.reports.figures.frame import Frame, beyond, framed
+from include.results.reports.figures.frame import Frame, area, beyond, framed, line
 
 Rows = Sequence[Mapping[str, Any]]
 CAUSES = {"controller": style.INSTANCES, "crash": "#c8443a", "engine": style.KEPT}
@@ -74,11 +74,7 @@ def _frame(scale: style.Scale) -> Frame:
 
 def _line(row: Mapping[str, Any], height: float, width: float = 1.0) -> str:
     """Upright at the time of a stop."""
-    at_min = row["down_s"] / 60
-    return (
-        f'<path fill="none" stroke="{CAUSES[row["cause"]]}" stroke-width="{width:g}" '
-        f'vector-effect="non-scaling-stroke" d="M{at_min:g} 0V{height:g}"/>'
-    )
+    return line(CAUSES[row["cause"]], width, f"M{row['down_s'] / 60:g} 0V{height:g}")
 
 
 def _area(rows: Rows, top: float) -> str:
@@ -89,12 +85,9 @@ def _area(rows: Rows, top: float) -> str:
     ]
     if not points:
         return ""
-    line = "".join(f"H{at_min:g}V{waiting:g}" for at_min, waiting in points[1:])
-    (begin_min, first), *_ = points
-    return (
-        f'<path fill="{style.WAITING}" fill-opacity=".35" '
-        f'd="M{begin_min:g} {first:g}{line}V0H{begin_min:g}Z"/>'
-    )
+    (begin_min, first), *later = points
+    steps = "".join(f"H{at_min:g}V{waiting:g}" for at_min, waiting in later)
+    return area(style.WAITING, ".35", f"M{begin_min:g} {first:g}{steps}", begin_min)
 
 
 def draw_gaps(gaps_s: Mapping[str, Sequence[float]]) -> str:

@@ -63,11 +63,8 @@ def _frame(scale: style.Scale) -> Frame:
     for axis, series, title, limits in panels:
         # Also of what did not happen in a run.
         style.legend(axis, [Patch(color=colour, label=label) for _, label, colour, _ in series])
-        style.titled(axis, title)
-        axis.set_ylim(*limits)
+        style.counted(axis, title, limits)
         axis.axhline(0, color=style.LOAD, linewidth=0.8)
-        axis.grid(visible=False, axis="x")
-        style.whole(axis)
     style.minutes(axes[-1], scale.length_min)
     return framed(figure, axes, "scaling", "Scaling activity per minute of run")
 

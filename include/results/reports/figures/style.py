@@ -126,6 +126,14 @@ def titled(axis: Axes, text: str) -> None:
     axis.set_title(text, loc="left", fontsize=9.5, fontweight="bold", pad=5)
 
 
+def counted(axis: Axes, title: str, limits: tuple[float, float]) -> None:
+    """A panel of whole numbers over time: its title and where its y axis begins and ends."""
+    titled(axis, title)
+    axis.set_ylim(*limits)
+    whole(axis)
+    axis.grid(visible=False, axis="x")
+
+
 def legend(axis: Axes, handles: Sequence[Artist]) -> None:
     """What the colours of a panel mean, above its right end."""
     axis.legend(

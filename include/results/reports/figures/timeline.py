@@ -8,7 +8,7 @@ from operator import itemgetter
 from typing import Any
 
 from include.results.reports.figures import style
-from include.results.reports.figures.frame import Frame, beyond, framed, step_path
+from include.results.reports.figures.frame import Frame, area, beyond, framed, line, step_path
 
 _PANELS = (
     ("level_machines", "Load: machines that publish", style.LOAD, 1.05),
@@ -35,7 +35,10 @@ def draw(run: str, rows: Sequence[Mapping[str, Any]], scale: style.Scale) -> str
     ):
         points = [(row["time_s"] / 60, row[column]) for row in rows if row[column] is not None]
         if points:
-            shapes.append(panel.holding(_area(points, top, colour)))
+            steps = step_path([(minute, min(value, top)) for minute, value in points])
+            path = f"{steps}H{points[-1][0]:g}"
+            below = area(colour, ".22", path, points[0][0])
+            shapes.append(panel.holding(below + line(colour, 1.5, path)))
             furthest = max(value for _, value in points)
             shapes.append(beyond(panel, scale.length_min, top, furthest))
     return frame.filled(run, shapes)
@@ -45,21 +48,7 @@ def draw(run: str, rows: Sequence[Mapping[str, Any]], scale: style.Scale) -> str
 def _frame(scale: style.Scale) -> Frame:
     figure, axes = style.panels([height for *_, height in _PANELS])
     for axis, (_, title, _, _), limits in zip(axes, _PANELS, scale.limits, strict=True):
-        style.titled(axis, title)
-        axis.set_ylim(*limits)
-        style.whole(axis)
-        axis.grid(visible=False, axis="x")
+        style.counted(axis, title, limits)
     style.minutes(axes[-1], scale.length_min)
     description = "Load, hosts, operator instances and waiting items over the minutes of run"
     return framed(figure, axes, "timeline", description)
-
-
-def _area(points: Sequence[tuple[float, float]], top: float, colour: str) -> str:
-    """A step line over minutes, and the area below it, up to the end of the axis."""
-    begin_min, end_min = points[0][0], points[-1][0]
-    line = f"{step_path([(minute, min(value, top)) for minute, value in points])}H{end_min:g}"
-    return (
-        f'<path fill="{colour}" fill-opacity=".22" d="{line}V0H{begin_min:g}Z"/>'
-        f'<path fill="none" stroke="{colour}" stroke-width="1.5" '
-        f'vector-effect="non-scaling-stroke" d="{line}"/>'
-    )
