@@ -27,7 +27,6 @@ from include.results.reports.figures import tournament as tournament_figure
 from include.results.reports.glance import MOST_CASES, glance_of
 from include.results.reports.run_pages import (
     MANY_RUNS,
-    Figures,
     Tables,
     about_runs,
     by,
@@ -75,69 +74,54 @@ def pages(
     with ``end_to_end`` controllers are ranked and drawn by the age of items.
     """
     figures = figures_of(tables)
-    yield "report.html", _rendered(tables, verdict, origin, reference, figures, end_to_end)
-    yield from run_pages(tables, origin["experiment"], figures)
-
-
-def _rendered(
-    tables: Tables,
-    verdict: Mapping[str, Any],
-    origin: Mapping[str, Any],
-    reference: Reference,
-    figures: Figures,
-    end_to_end: bool,
-) -> str:
     runs, printed = tables["runs"], printed_for(tables["runs"], reference)
     shares = list(compare_compliance(tables["compliance"], printed))
     costs = list(compare_cost(tables["cost"], printed))
     first = on_first_page(runs)
     missing = origin.get("not_measured", [])
     differing = [name for name in _SPEC_COLUMNS if len({run[name] for run in runs}) > 1]
-    return (
-        templates()
-        .get_template("page.html.j2")
-        .render(
-            about_runs(tables),
-            origin=origin,
-            runs=runs,
-            sentence=_sentence(runs),
-            glance=glance_of(tables["outcomes"], end_to_end=end_to_end),
-            most_cases=MOST_CASES,
-            missing=missing_sentence(missing) if missing else "",
-            tournament=_tournament(tables, end_to_end),
-            bill=_bill(tables),
-            compliance=by(shares, lambda comparison: comparison.run),
-            totals_of=[row for row in tables["compliance"] if row["scope"] == "overall"],
-            cost=by(costs, lambda comparison: comparison.run),
-            printed_in=sorted(
-                {comparison.where for comparison in (*shares, *costs) if comparison.where}
-            ),
-            totals=tables["scaling_total"],
-            prices=by_run(tables["cost"]),
-            prices_of_all=tables["cost"],
-            billed_by=billed_by(tables["cost"]),
-            cost_unit=cost_unit(tables["cost"]),
-            covered=any(row["cover_cost"] is not None for row in tables["cost"]),
-            drawn=first,
-            gaps=_gaps(tables),
-            figures={run["run"]: figures(run) for run in first},
-            verdict=verdict,
-            quarantined=verdict["quarantined"],
-            checks=_by_table(verdict),
-            warnings=[check for check in verdict["checks"] if not check["passed"]],
-            spec_columns=_SPEC_COLUMNS,
-            same_columns=[name for name in _SPEC_COLUMNS if name not in differing],
-            differing_columns=differing,
-            many_runs=MANY_RUNS,
-            published=PUBLISHED,
-            formats={table: _formats(tables[table]) for table in PUBLISHED},
-        )
+    page = templates().get_template("page.html.j2")
+    text = page.render(
+        about_runs(tables),
+        origin=origin,
+        runs=runs,
+        sentence=_sentence(runs),
+        glance=glance_of(tables["outcomes"], end_to_end=end_to_end),
+        most_cases=MOST_CASES,
+        missing=missing_sentence(missing) if missing else "",
+        tournament=_tournament(tables, end_to_end),
+        bill=_bill(tables),
+        compliance=by(shares, lambda comparison: comparison.run),
+        totals_of=[row for row in tables["compliance"] if row["scope"] == "overall"],
+        cost=by(costs, lambda comparison: comparison.run),
+        printed_in=sorted(
+            {comparison.where for comparison in (*shares, *costs) if comparison.where}
+        ),
+        totals=tables["scaling_total"],
+        prices=by_run(tables["cost"]),
+        prices_of_all=tables["cost"],
+        billed_by=billed_by(tables["cost"]),
+        cost_unit=cost_unit(tables["cost"]),
+        covered=any(row["cover_cost"] is not None for row in tables["cost"]),
+        drawn=first,
+        gaps=_gaps(tables),
+        figures={run["run"]: figures(run) for run in first},
+        verdict=verdict,
+        quarantined=verdict["quarantined"],
+        checks=_by_table(verdict),
+        warnings=[check for check in verdict["checks"] if not check["passed"]],
+        spec_columns=_SPEC_COLUMNS,
+        same_columns=[name for name in _SPEC_COLUMNS if name not in differing],
+        differing_columns=differing,
+        many_runs=MANY_RUNS,
+        published=PUBLISHED,
+        formats={
+            table: {name: FORMATS[name] for name in ("parquet", *suffixes(len(tables[table])))}
+            for table in PUBLISHED
+        },
     )
-
-
-def _formats(rows: Sequence[Row]) -> dict[str, str]:
-    """What a table can be downloaded as."""
-    return {suffix: FORMATS[suffix] for suffix in ("parquet", *suffixes(len(rows)))}
+    yield "report.html", text
+    yield from run_pages(tables, origin["experiment"], figures)
 
 
 def _tournament(tables: Mapping[str, Sequence[Row]], end_to_end: bool) -> dict[str, Any] | None:
