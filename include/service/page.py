@@ -13,13 +13,16 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
+from markupsafe import Markup
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from include.model.errors import SetupError, SpecError
+from include.results.reports.figures.frame import Panel, line, step_path
 from include.results.templates import templates_in
 from include.service.act import Actor
 from include.service.journal import sentence
@@ -73,34 +76,28 @@ def _clock(at_s: float) -> str:
 
 
 def lines_of(day: Sequence[StatusPoint], now_s: float) -> dict[str, Any]:
-    """What runs and what each controller wanted over the last day, as steps of an SVG."""
+    """What runs and what each controller wanted over the last day, as lines of an SVG."""
     since_s = max(now_s - DAY_S, min((point.at_s for point in day), default=now_s))
     most = max((max(point.wanted, point.instances) for point in day), default=1)
-    names = list(dict.fromkeys(point.controller for point in day))
+    length_s = max(1.0, now_s - since_s)
+    panel = Panel((WIDE / length_s, -(HIGH - 8) / max(1, most)), (0.0, HIGH))
 
-    def steps(values: Sequence[tuple[float, int]]) -> str:
-        """Only changes: a day of decisions is many points."""
-        path, last = "", None
-        for at_s, value in values:
-            if value != last:
-                x = WIDE * (at_s - since_s) / max(1.0, now_s - since_s)
-                y = HIGH - (HIGH - 8) * value / max(1, most)
-                path += f"H{x:.1f}V{y:.1f}" if path else f"M{x:.1f},{y:.1f}"
-                last = value
-        return f"{path}H{WIDE:g}" if path else ""
+    def drawn(colour: str, width: float, points: Sequence[tuple[float, int]]) -> Markup:
+        if not points:
+            return Markup()
+        steps = step_path([(at_s - since_s, value) for at_s, value in points])
+        return Markup(panel.holding(line(colour, width, f"{steps}H{length_s:g}")))
 
-    runs = sorted((point.at_s, point.instances) for point in day)
+    wanted: dict[str, list[tuple[float, int]]] = {}
+    for point in day:
+        wanted.setdefault(point.controller, []).append((point.at_s, point.wanted))
     return {
         "since_s": since_s,
         "most": most,
-        "runs": steps(runs),
+        "runs": drawn("currentColor", 2.5, sorted((point.at_s, point.instances) for point in day)),
         "wanted": [
-            (
-                name,
-                COLOURS[place % len(COLOURS)],
-                steps([(point.at_s, point.wanted) for point in day if point.controller == name]),
-            )
-            for place, name in enumerate(names)
+            (name, colour, drawn(colour, 1.5, points))
+            for (name, points), colour in zip(wanted.items(), cycle(COLOURS), strict=False)
         ],
     }
 
