@@ -14,6 +14,7 @@ from __future__ import annotations
 import zipfile
 from collections.abc import Iterable, Mapping
 from datetime import datetime
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
@@ -173,15 +174,10 @@ class _Description:
         content: dict[str, Any] = self.crate.metadata.generate()
         for entity in content["@graph"]:
             entity.update((name, _alone(value)) for name, value in entity.items())
-        head = (METADATA, "./")
-        content["@graph"].sort(
-            key=lambda entity: (
-                head.index(entity["@id"]) if entity["@id"] in head else 2,
-                entity["@id"],
-            )
-        )
-        parts = next(entity for entity in content["@graph"] if entity["@id"] == "./")["hasPart"]
-        parts.sort(key=lambda part: part["@id"])
+        by_id = {entity["@id"]: entity for entity in content["@graph"]}
+        metadata, root = by_id.pop(METADATA), by_id.pop("./")
+        root["hasPart"].sort(key=itemgetter("@id"))
+        content["@graph"] = [metadata, root, *sorted(by_id.values(), key=itemgetter("@id"))]
         return content
 
     def _root(self, licence: str) -> None:
@@ -355,25 +351,12 @@ class _Description:
         """An entity that is no file; the same id is the same entity."""
         from rocrate.model import ContextEntity
 
-        if earlier := self.entities.get(id_):
-            return earlier
-        plain = {name: value for name, value in properties.items() if not _refers(value)}
-        entity = self.crate.add(ContextEntity(self.crate, id_, {"@type": type_, **plain}))
-        for name, value in properties.items():
-            if name not in plain:
-                entity[name] = value
-        self.entities[id_] = entity
-        return entity
+        if id_ not in self.entities:
+            entity = ContextEntity(self.crate, id_, {"@type": type_, **properties})
+            self.entities[id_] = self.crate.add(entity)
+        return self.entities[id_]
 
 
 def _alone(value: Any) -> Any:
     """A list of one as its only value, as RO-Crate wants it."""
     return value[0] if isinstance(value, list) and len(value) == 1 else value
-
-
-def _refers(value: Any) -> bool:
-    """Whether a value is entities, which the library turns into their ids when they are set."""
-    from rocrate.model.entity import Entity
-
-    many = value if isinstance(value, list) else [value]
-    return any(isinstance(item, Entity) for item in many)
