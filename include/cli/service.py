@@ -161,14 +161,21 @@ def verdict(  # noqa: PLR0913  options of a command
     ] = None,
 ) -> None:
     """Compare the controllers of a shadow by cost and latency."""
+    from include.advise.answer import advise
+    from include.advise.case import keep_case
     from include.advise.publish import PAGE
     from include.advise.request import AdviceRequest
     from include.cli.advise import advice_table
     from include.service.day import cut_day
     from include.service.form import parse_day
     from include.service.shadow import DECISIONS
-    from include.service.verdict import RECORDING, asked_for, verdict_lines
-    from include.service.verdict import verdict as judged
+    from include.service.verdict import (
+        RECORDING,
+        asked_for,
+        publish_verdict,
+        request_of,
+        verdict_lines,
+    )
 
     of_shadow, its_prices = asked_for(state)
     request = AdviceRequest(
@@ -182,7 +189,9 @@ def verdict(  # noqa: PLR0913  options of a command
     if day:
         recording = cut_day(state, parse_day(day))
         decisions, target = recording / DECISIONS, state / f"verdict-{day}"
-    answer, published = judged(state, recording, request, out or target)
+    target = out or target
+    answer = advise(keep_case(request_of(state, recording, request), target), target)
+    published = publish_verdict(answer, target)
     typer.echo(advice_table(answer))
     for line in ("", *verdict_lines(answer, state, decisions)):
         typer.echo(line)

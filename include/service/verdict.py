@@ -13,8 +13,8 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-from include.advise.answer import Answer, advise
-from include.advise.case import asked_in, keep_case
+from include.advise.answer import Answer
+from include.advise.case import asked_in
 from include.advise.publish import publish_answer
 from include.advise.request import SUITABLE, AdviceRequest
 from include.files.appended import whole_lines
@@ -74,18 +74,6 @@ def publish_verdict(answer: Answer, folder: Path) -> Path:
         for name in (DECISIONS, EVENTS):
             write_bytes(published / name, (recording / name).read_bytes())
     return published
-
-
-def verdict(
-    folder: Path, recording: Path, request: AdviceRequest, out: Path
-) -> tuple[Answer, Path]:
-    """The answer for the controllers of a shadow, and the folder of what was published.
-
-    Raises SpecError with what the recording lacks, GateFailed when the ranking is not sound.
-    """
-    case = keep_case(request_of(folder, recording, request), out)
-    answer = advise(case, out)
-    return answer, publish_verdict(answer, out)
 
 
 def decision_counts(decisions: Path) -> dict[str, tuple[int, int, int]]:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import grpc
 
@@ -125,12 +125,8 @@ class ExternalScaler:
         try:
             return metric_in(self._state, asked, time.time())
         except NoAdvice as error:
-            _abort(context, error)
-
-
-def _abort(context: grpc.ServicerContext, error: NoAdvice) -> NoReturn:
-    context.abort(error.code, str(error))
-    raise AssertionError from error  # abort has raised
+            context.abort(error.code, str(error))
+            raise  # abort has raised
 
 
 def serve(state: Path, host: str, port: int) -> tuple[grpc.Server, int]:
