@@ -128,8 +128,8 @@ def _over_time(answer: Answer, name: str) -> str:
     figure, (above, below) = panels([1.6, 2.4])
     read, step_s = answer.read, answer.read.step_s
     every = max(1, read.load_per_s.size // MOST_POINTS)
-    hours = _thinned(np.arange(read.load_per_s.size) * step_s / 3600, every)
-    above.plot(hours, _thinned(read.load_per_s, every), color=LOAD, linewidth=1)
+    hours = np.arange(0, read.load_per_s.size, every) * step_s / 3600
+    above.plot(hours, read.load_per_s[::every], color=LOAD, linewidth=1)
     titled(above, "Load, records per second")
     per_host = answer.question.conditions.instances_per_host
     series: Sequence[tuple[str, FloatArray, str]] = (
@@ -138,7 +138,7 @@ def _over_time(answer: Answer, name: str) -> str:
         ("bound", answer.bound.hosts * per_host, HOSTS),
     )
     for label, values, colour in series:
-        thin = _thinned(values, every)
+        thin = values[::every]
         below.plot(hours, thin, color=colour, linewidth=1, label=label, drawstyle="steps-post")
     below.set_ylim(bottom=0)
     below.set_xlim(0, float(hours[-1]))
@@ -146,8 +146,3 @@ def _over_time(answer: Answer, name: str) -> str:
     below.legend(frameon=False, fontsize=8, loc="upper right", ncols=3, labelcolor=TEXT)
     titled(below, "Instances")
     return as_svg(figure, "over-time", "Load and instances over time")
-
-
-def _thinned(values: FloatArray, every: int) -> FloatArray:
-    thin: FloatArray = values[::every]
-    return thin

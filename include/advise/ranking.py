@@ -45,7 +45,8 @@ def ranked(outcomes: Sequence[ReplayOutcome]) -> list[dict[str, Any]]:
     """
     in_order = sorted(outcomes, key=lambda replay: (replay.position, replay.seed))
     policies = [list(replays) for _, replays in groupby(in_order, key=lambda replay: replay.policy)]
-    won = _seeds_won([own for own in policies if _holds(own) and _is_candidate(own[0])])
+    candidates = [own for own in policies if not (own[0].as_run or own[0].guessed)]
+    won = _seeds_won([own for own in candidates if _holds(own)])
     as_run = [_means(own, 0) for own in policies if own[0].as_run]
     others = [_means(own, won.get(own[0].policy, 0)) for own in policies if not own[0].as_run]
     others.sort(key=partial(_place, target=outcomes[0].asked_share))
@@ -53,10 +54,6 @@ def ranked(outcomes: Sequence[ReplayOutcome]) -> list[dict[str, Any]]:
         *({**row, "rank": 0} for row in as_run),
         *({**row, "rank": rank} for rank, row in enumerate(others, start=1)),
     ]
-
-
-def _is_candidate(replay: ReplayOutcome) -> bool:
-    return not replay.as_run and not replay.guessed
 
 
 def _holds(replays: Sequence[ReplayOutcome]) -> bool:

@@ -111,29 +111,20 @@ def _just_changed(limits: ChangeLimits, history: ChangeHistory, now: Timestamp) 
     if history.pending:
         yield f"the change to {named(history.pending.asks)} is not up yet"
     last = history.last.at if history.last else None
+    doubled_s = limits.wait_after_failure_s * 2.0 ** min(history.failures - 1, 60)
+    failed = "the last change did not come up"
+    if history.failures > 1:
+        failed = f"{history.failures} changes in a row did not come up"
     waits = (
         (history.job_since, limits.between_changes_s, "the job is new to this service"),
         (last, limits.between_changes_s, "the last change was too short ago"),
-        (history.failed, _wait_s(limits, history.failures), _in_a_row(history.failures)),
+        (history.failed, min(limits.longest_wait_s, doubled_s), failed),
         (history.others, limits.respect_others_s, "somebody else changed what the job asks for"),
     )
     for since, wait_s, why in waits:
         if since is not None and now.since(since) < wait_s:
             until = f"{limits.local(since.at_s + wait_s):%H:%M:%S} ({limits.time_zone})"
             yield f"{why}; hands off until {until}"
-
-
-def _in_a_row(failures: int) -> str:
-    return (
-        f"{failures} changes in a row did not come up"
-        if failures > 1
-        else ("the last change did not come up")
-    )
-
-
-def _wait_s(limits: ChangeLimits, failures: int) -> float:
-    doubled = limits.wait_after_failure_s * 2.0 ** min(failures - 1, 60)
-    return min(limits.longest_wait_s, doubled)
 
 
 def _turn(name: str, wanted: int, operator: OperatorReading | None) -> tuple[float, str]:

@@ -260,12 +260,12 @@ class FlinkRest:
             slot_group=str(vertex.get("slotSharingGroupId", "")),
             records_in=counted_in,
             records_out=of_task.get("write-records"),
-            busy_s=_seconds(of_task.get("accumulated-busy-time")),
-            idle_s=_seconds(of_task.get("accumulated-idle-time")),
-            back_pressured_s=_seconds(of_task.get("accumulated-backpressured-time")),
+            busy_s=scaled(of_task.get("accumulated-busy-time"), 1e-3),
+            idle_s=scaled(of_task.get("accumulated-idle-time"), 1e-3),
+            back_pressured_s=scaled(of_task.get("accumulated-backpressured-time"), 1e-3),
             busiest_share=share(metrics.get(SHARES["busy_share"], {}).get("max")),
             pending_records=_total(metrics, wanted, "pendingRecords"),
-            buffered_s=_seconds(known(metrics.get(_BUFFERED, {}).get("avg"))),
+            buffered_s=scaled(known(metrics.get(_BUFFERED, {}).get("avg")), 1e-3),
             watermark_ms=None if watermark in (None, NO_WATERMARK) else watermark,
             **{kind: share(metrics.get(of, {}).get("avg")) for kind, of in SHARES.items()},
         )
@@ -543,10 +543,6 @@ def share(ms_per_s: Any) -> float | None:
 def known(value: Any) -> float | None:
     """A metric that is none when nothing was measured: NaN, or below 0."""
     return None if value is None or value == "NaN" or not float(value) >= 0 else float(value)
-
-
-def _seconds(ms: float | None) -> float | None:
-    return scaled(ms, 1e-3)
 
 
 def scaled(value: float | None, factor: float) -> float | None:

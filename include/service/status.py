@@ -93,8 +93,10 @@ class ShadowStatus:
         self.advised = {**self.advised, **own}
         self.decided = self.decided + Counter(own.keys())
         self.failed = self.failed + Counter(name for name, rows in own.items() if rows[0].failed)
-        for rows in own.values():
-            self.day.append(_point(rows))
+        for name, rows in own.items():
+            instances = sum(row.instances for row in rows)
+            wanted = sum(row.wanted for row in rows)
+            self.day.append(StatusPoint(rows[0].time_s, name, instances, wanted))
         while self.day and self.day[0].at_s < now.at_s - DAY_S:
             self.day.popleft()
 
@@ -131,15 +133,6 @@ def by_controller(rows: Iterable[Advised]) -> dict[str, tuple[Advised, ...]]:
     for row in rows:
         own[row.controller] = (*own.get(row.controller, ()), row)
     return own
-
-
-def _point(rows: tuple[Advised, ...]) -> StatusPoint:
-    return StatusPoint(
-        rows[0].time_s,
-        rows[0].controller,
-        sum(row.instances for row in rows),
-        sum(row.wanted for row in rows),
-    )
 
 
 def remembered(folder: Path, since_s: float) -> list[StatusPoint]:

@@ -82,8 +82,9 @@ def test_the_interval_is_that_of_the_t_distribution_and_needs_two_runs() -> None
     first, second = matches(ROWS)
     cell = first.standings[0].cells["resource_cost"]
     assert cell.half == pytest.approx(3.182446 * 1.0 / 2)  # t(0.975, 3) sigma / sqrt(4)
-    assert str(cell) == "10.00 ± 1.59"
-    assert str(second.standings[0].cells["resource_cost"]) == "5.00"
+    assert (cell.value, cell.spread) == ("10.00", "± 1.59")
+    cell = second.standings[0].cells["resource_cost"]
+    assert (cell.value, cell.spread) == ("5.00", "")
 
 
 def test_utility_stands_in_the_figure_where_there_is_one() -> None:

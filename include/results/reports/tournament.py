@@ -75,9 +75,6 @@ class Cell:
         """The interval around it; empty where there is none."""
         return "" if self.half is None else f"± {self.half:,.{self.decimals}f}"
 
-    def __str__(self) -> str:
-        return f"{self.value} {self.spread}".rstrip()
-
 
 @dataclass(frozen=True, slots=True)
 class Standing:
