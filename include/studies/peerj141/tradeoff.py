@@ -43,11 +43,7 @@ def draw(cells: Cells, published: Cells, patterns: Sequence[str]) -> str:
         axis.set_xlabel("cost of the hosts", fontsize=9.5)
     for axis in axes[::2]:
         axis.set_ylabel("near real-time compliance, %", fontsize=9.5)
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(
-        handles, labels, loc="outside upper left", ncols=4, frameon=False, fontsize=9,
-        handlelength=1.6, columnspacing=1.4,
-    )  # fmt: skip
+    style.legend_above(axes[0], 4, handlelength=1.6)
     return style.as_svg(figure, "tradeoff", "Cost of the hosts against near real-time compliance")
 
 

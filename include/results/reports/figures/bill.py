@@ -59,11 +59,8 @@ def draw(rows: Sequence[Row]) -> str:
         axis.set_yticks(list(bars.values()), names if place % columns == 0 else [])
     for unused in axes[len(panels) :]:
         unused.set_visible(False)
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(
-        handles, labels, loc="outside upper left", ncols=len(labels), frameon=False, fontsize=8,
-        handlelength=1, columnspacing=1, labelcolor=style.TEXT,
-    )  # fmt: skip
+    look = {"fontsize": 8, "handlelength": 1, "columnspacing": 1, "labelcolor": style.TEXT}
+    style.legend_above(axes[0], len(PARTS), **look)
     return style.as_svg(figure, "bill", "The cost of the hosts of every controller, in its parts")
 
 

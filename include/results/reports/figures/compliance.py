@@ -42,15 +42,7 @@ def _frame(names: tuple[str, ...], strict: bool) -> Frame:
     axis.tick_params(labelsize=9)
     axis.grid(visible=False, axis="y")
     axis.tick_params(axis="y", length=0)
-    figure.legend(
-        loc="outside upper left",
-        ncols=5,
-        frameon=False,
-        labelcolor=style.TEXT,
-        fontsize=9,
-        handlelength=1,
-        columnspacing=1.4,
-    )
+    style.legend_above(axis, 5, handlelength=1, labelcolor=style.TEXT)
     return framed(figure, [axis], "compliance", "SLA compliance per operator of run")
 
 

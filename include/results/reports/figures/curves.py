@@ -39,11 +39,7 @@ def draw(pattern: str, curves: Mapping[str, Curve], scale: style.Scale) -> str:
     titles = ("Load: machines that publish", "Hosts leased", "Operator instances")
     for axis, title, limits in zip(axes, titles, scale.limits, strict=True):
         style.counted(axis, title, limits)
-    handles, labels = axes[2].get_legend_handles_labels()
-    figure.legend(
-        handles, labels, loc="outside upper left", ncols=4, frameon=False, fontsize=9,
-        handlelength=1.6, columnspacing=1.4,
-    )  # fmt: skip
+    style.legend_above(axes[2], 4, handlelength=1.6)
     style.minutes(axes[-1], scale.length_min)
     description = f"Load, hosts and operator instances over the minutes of pattern {pattern}"
     return style.as_svg(figure, f"curves {pattern}", description)

@@ -143,6 +143,14 @@ def legend(axis: Axes, handles: Sequence[Artist]) -> None:
     )  # fmt: skip
 
 
+def legend_above(axis: Axes, columns: int, **look: Any) -> None:
+    """What the colours of a panel mean, above the left end of its figure."""
+    axis.figure.legend(
+        *axis.get_legend_handles_labels(), loc="outside upper left", ncols=columns, frameon=False,
+        **{"fontsize": 9, "columnspacing": 1.4, **look},
+    )  # fmt: skip
+
+
 def whole(axis: Axes, bins: int = 4) -> None:
     """Whole numbers on the y axis: there is no half host."""
     from matplotlib.ticker import MaxNLocator
