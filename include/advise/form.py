@@ -142,15 +142,9 @@ def request_from_params(params: Mapping[str, Any]) -> tuple[str, AdviceRequest]:
         problems.append("recording: write the path of a recording")
     if problems:
         raise SpecError("the params", problems)
-    options: dict[str, Any] = {
-        name: values[name] or fields[name]["default"] or "" for name in texts[1:]
-    }
-    numbers = {
-        name: values[name]
-        for name in ("max_instances", "per_host", "seeds", "start_up_s", "restart_s", "sort")
-    }
-    request = AdviceRequest(**options, **numbers, controllers=tuple(controllers))
-    return FOLDER + values["name"], request
+    values |= {name: values[name] or fields[name]["default"] or "" for name in texts}
+    name = values.pop("name")
+    return FOLDER + name, AdviceRequest(**{**values, "controllers": tuple(controllers)})
 
 
 def require_free(folder: Path) -> None:
