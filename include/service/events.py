@@ -16,13 +16,8 @@ class JobEvent(NamedTuple):
     detail: str
 
 
-def events_between(before: JobReading, now: JobReading) -> Iterator[JobEvent]:
-    """Every change that somebody who reads the recording has to know of."""
-    for kind, detail in _changes(before, now):
-        yield JobEvent(now.at_s, kind, detail)
-
-
-def _changes(before: JobReading, now: JobReading) -> Iterator[tuple[str, str]]:
+def changes_between(before: JobReading, now: JobReading) -> Iterator[tuple[str, str]]:
+    """Every change that somebody who reads the recording has to know of: a word, a sentence."""
     if now.state != before.state:
         yield "state", f"{before.state} -> {now.state}"
     if now.job != before.job:

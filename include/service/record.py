@@ -19,7 +19,7 @@ from include.files.appended import AppendedRows
 from include.files.whole import read_json, write_bytes, write_json
 from include.model.errors import SetupError, SpecError
 from include.service.clock import SteadyClock, turns
-from include.service.events import JobEvent, events_between
+from include.service.events import JobEvent, changes_between
 from include.service.rates import JobRates, OperatorRates, comparable, fetched, rates_between
 from include.service.reading import JobReading, TaskManagerReading
 from include.service.rest import FlinkRest, NoSuchJobError
@@ -132,7 +132,8 @@ class Recorder:
 
     def _news(self, before: JobReading | None, now: JobReading) -> Iterator[JobEvent]:
         if before is not None:
-            yield from events_between(before, now)
+            for kind, detail in changes_between(before, now):
+                yield JobEvent(now.at_s, kind, detail)
         elif self._job_before not in ("", now.job):
             detail = f"the job of this name is {now.job} now, and was {self._job_before}"
             yield JobEvent(now.at_s, "redeployed", detail)
