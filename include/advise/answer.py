@@ -187,6 +187,7 @@ def answer_of(case: Case, folder: Path) -> Answer:
     rows = [row for row in rows if row not in idle]
     best = rows[0]
     assert best.policy is not None
+    first = seeded(case.question, 1).conditions
     return Answer(
         question=case.question,
         job=case.job,
@@ -196,7 +197,7 @@ def answer_of(case: Case, folder: Path) -> Answer:
         idle=tuple(idle),
         recommended=best if best.holds == HOLDS and not best.guessed else None,
         bound=bound_of(case, case.read.load_per_s),
-        shown=replayed(case.job, case.read.load_per_s, seeded(case.question, 1), best.policy),
+        shown=replayed(case.job, case.read.load_per_s, first, best.policy),
         what_if=what_if(case, [row.policy for row in rows[:ASKED_WHAT_IF] if row.policy]),
         fidelity=(*_fidelity(case.job, case.read), *share_of_recorded(case, as_run)),
     )

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from include.advise.candidates import policy, under
+from include.advise.candidates import policy
 from include.advise.case import DAY_S
-from include.advise.job import JobModel, drawn, fit
+from include.advise.job import JobModel
 from include.advise.objective import LatencyObjective
-from include.advise.outcomes import scalings_of
+from include.advise.outcomes import replayed, scalings_of
 from include.advise.readings import Readings, averaged, median_of, readings_of
-from include.advise.replay import ReplayConditions, Replayed, replay
+from include.advise.replay import ReplayConditions, Replayed
 from include.model.errors import SpecError
 from include.workloads.recordings import Recording
 from include.workloads.recordings.recording import FloatArray
@@ -62,21 +62,19 @@ class Backtest:
 
 
 def backtest(
-    fitted: Recording | JobModel,
+    job: JobModel,
     test: Recording,
     controller: str,
     options: Mapping[str, Any],
     seeds: Sequence[int] = SEEDS,
     limits: Limits = Limits(),
 ) -> Backtest:
-    """Fit the model to ``fitted`` alone (or take it) and replay the load of ``seen``.
+    """Replay the load of ``test`` on a model that was fitted to another recording.
 
-    Of ``seen`` the replay knows the load, the instances at the start and, where the options say
+    Of ``test`` the replay knows the load, the instances at the start and, where the options say
     nothing, the most that there were. Figures are of means over the time between its readings, of
-    the replay as well. Raises SpecError with what is wrong with either recording
-    or the options.
+    the replay as well. Raises SpecError with what is wrong with the recording or the options.
     """
-    job = fitted if isinstance(fitted, JobModel) else fit(fitted)
     runs, read = replays_of(job, test, controller, options, seeds)
     return Backtest(
         job=job,
@@ -92,7 +90,7 @@ def replays_of(
     options: Mapping[str, Any],
     seeds: Sequence[int],
 ) -> tuple[list[Replayed], Readings]:
-    """The load of ``seen`` replayed with every seed, and its readings, both at its interval."""
+    """The load of ``test`` replayed with every seed, and its readings, both at its interval."""
     read = readings_of(test)
     measured = np.flatnonzero(~np.isnan(read.instances))
     if measured.size == 0:
@@ -103,11 +101,7 @@ def replays_of(
         takes_s=job.takes_s,
     )
     made = policy(controller, options, conditions)
-    conditions = under(made, conditions, job.times.asked_restart_s)
-    runs = [
-        replay(drawn(job, seed), read.load_per_s, replace(conditions, seed=seed), made.build)
-        for seed in seeds
-    ]
+    runs = [replayed(job, read.load_per_s, replace(conditions, seed=seed), made) for seed in seeds]
     steps = round(read.interval_s / read.step_s)
     if steps == 1:
         return runs, read
@@ -129,7 +123,7 @@ def doubts(job: JobModel, fitted: Recording, test: Recording) -> list[str]:
     """What speaks against two recordings being of one job; ``job`` is fitted to the first.
 
     The loads: how far the ranges from the 5th to the 95th percentile overlap, as a share of what
-    both span. The CPU: how far that of ``seen`` is from the model's at the same load per instance,
+    both span. The CPU: how far that of ``test`` is from the model's at the same load per instance,
     against how far that of ``fitted`` is.
     """
     sentences = []

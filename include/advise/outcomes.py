@@ -24,7 +24,7 @@ from include.advise.readings import (
     lasting_changes,
     lasting_counts,
 )
-from include.advise.replay import Replayed, replay
+from include.advise.replay import ReplayConditions, Replayed, replay
 from include.files.whole import read_json, write_json
 from include.model.errors import StoreError
 from include.workloads.recordings.recording import FloatArray
@@ -158,7 +158,7 @@ def _write(folder: Path, position: int, rows: Sequence[ReplayOutcome]) -> Path:
 
 def outcome(job: JobModel, load: FloatArray, question: Question, policy: Policy) -> PolicyOutcome:
     """One replay, summed up."""
-    run = replayed(job, load, question, policy)
+    run = replayed(job, load, question.conditions, policy)
     figures = outcome_of(run, load, job.step_s, question)
     if figures.scalings_per_day and not job.restart.latency_excess_s:
         # what a scaling does is unknown
@@ -168,10 +168,12 @@ def outcome(job: JobModel, load: FloatArray, question: Question, policy: Policy)
     return replace(figures, known_share=known, possible_share=possible)
 
 
-def replayed(job: JobModel, load: FloatArray, question: Question, policy: Policy) -> Replayed:
+def replayed(
+    job: JobModel, load: FloatArray, conditions: ReplayConditions, policy: Policy
+) -> Replayed:
     """One replay; a policy that begins with a number of its own gets it."""
-    start = policy.at_start or question.conditions.instances_at_start
-    conditions = replace(question.conditions, instances_at_start=start)
+    start = policy.at_start or conditions.instances_at_start
+    conditions = replace(conditions, instances_at_start=start)
     conditions = under(policy, conditions, job.times.asked_restart_s)
     return replay(drawn(job, conditions.seed), load, conditions, policy.build)
 

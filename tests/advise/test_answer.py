@@ -308,7 +308,7 @@ def answered(case: Case, *rows: PolicyRow) -> Answer:
         idle=tuple(idle),
         recommended=best,
         bound=bound_of(case, load),
-        shown=replayed(case.job, load, seeded(case.question, 1), best.policy),
+        shown=replayed(case.job, load, seeded(case.question, 1).conditions, best.policy),
         what_if=(),
         fidelity=(("median latency, s", 1.0, math.nan),),
     )

@@ -50,8 +50,7 @@ def rows(result: Backtest) -> dict[str, PredictedFigure]:
 def test_with_its_seed_a_model_predicts_itself_to_the_digit(
     fitted: Recording, seen: Recording
 ) -> None:
-    result = backtest(fitted, seen, "hpa", HPA, seeds=(7,))
-    assert result.job == fit(fitted)
+    result = backtest(fit(fitted), seen, "hpa", HPA, seeds=(7,))
     assert result.correlation == pytest.approx((1.0,))
     assert len(result.rows) == 6
     for row in result.rows:
@@ -61,7 +60,7 @@ def test_with_its_seed_a_model_predicts_itself_to_the_digit(
 
 
 def test_with_other_seeds_it_is_near(fitted: Recording, seen: Recording) -> None:
-    result = backtest(fitted, seen, "hpa", HPA, seeds=(1, 2, 3))
+    result = backtest(fit(fitted), seen, "hpa", HPA, seeds=(1, 2, 3))
     assert len(result.correlation) == 3
     assert min(result.correlation) > 0.94
     for row in result.rows:
@@ -84,7 +83,7 @@ def test_a_replay_is_held_against_a_recording_at_its_own_interval(
     fitted: Recording, seen: Recording, every: int
 ) -> None:
     """A model that made the recording predicts it, however seldom readings are kept."""
-    result = rows(backtest(fitted, seldom(seen, every), "hpa", HPA, seeds=(7,)))
+    result = rows(backtest(fit(fitted), seldom(seen, every), "hpa", HPA, seeds=(7,)))
     for name in ("mean instances", "mean CPU", "median latency"):
         assert abs(result[name].error) < 0.02
     scalings = result["scalings a day"]
@@ -97,7 +96,7 @@ def test_a_replay_is_held_against_a_recording_at_its_own_interval(
 def test_another_policy_than_the_one_that_ran_is_seen_to_be_wrong(
     fitted: Recording, seen: Recording
 ) -> None:
-    result = backtest(fitted, seen, "hpa", HPA | {"target_cpu": 0.7}, seeds=(7,))
+    result = backtest(fit(fitted), seen, "hpa", HPA | {"target_cpu": 0.7}, seeds=(7,))
     assert rows(result)["mean instances"].error < -0.3
 
 
@@ -105,7 +104,7 @@ def test_errors_are_of_what_was_recorded_and_nan_where_nothing_was(
     fitted: Recording, seen: Recording
 ) -> None:
     silent = without(seen, "latency_s", "lag_items")
-    result = backtest(fitted, silent, "hpa", HPA, seeds=(7,), limits=Limits(lag_items=5))
+    result = backtest(fit(fitted), silent, "hpa", HPA, seeds=(7,), limits=Limits(lag_items=5))
     assert np.isnan(rows(result)["median latency"].recorded)
     assert np.isnan(rows(result)["median latency"].error)
     assert np.isnan(rows(result)["time with lag above 5"].recorded)
@@ -117,7 +116,7 @@ def test_errors_are_of_what_was_recorded_and_nan_where_nothing_was(
 def test_nothing_is_printed_as_nan(fitted: Recording, seen: Recording) -> None:
     silent = without(seen, "latency_s")
     never = of_readings(dict(silent.readings) | {"instances": np.full(seen.times_s.size, 12.0)})
-    table = backtest_table(backtest(fitted, never, "hpa", HPA, limits=Limits(lag_items=1e9)))
+    table = backtest_table(backtest(fit(fitted), never, "hpa", HPA, limits=Limits(lag_items=1e9)))
     lines = {line[:32].strip(): line[32:].split() for line in table.splitlines()}
     assert "nan" not in table.lower()
     predicted, *_, recorded, error = lines["scalings a day"]
@@ -149,11 +148,13 @@ def test_the_start_and_the_most_are_those_that_were_recorded(fitted: Recording) 
     instances = np.linspace(9, 14, load.size).round()
     instances[0] = np.nan
     shown = recording(Truth(), load, instances, "busy.csv")
-    result = backtest(fitted, shown, "hpa", {"target_cpu": 0.2}, seeds=(1,))
+    result = backtest(fit(fitted), shown, "hpa", {"target_cpu": 0.2}, seeds=(1,))
     assert 9 < rows(result)["mean instances"].predicted <= 14
-    given_ = backtest(fitted, shown, "hpa", {"target_cpu": 0.2, "max_instances": 30}, seeds=(1,))
+    given_ = backtest(
+        fit(fitted), shown, "hpa", {"target_cpu": 0.2, "max_instances": 30}, seeds=(1,)
+    )
     assert rows(given_)["mean instances"].predicted > 14
-    kept = backtest(fitted, shown, "fixed", {"instances_each": 9}, seeds=(1,))
+    kept = backtest(fit(fitted), shown, "fixed", {"instances_each": 9}, seeds=(1,))
     assert rows(kept)["mean instances"].predicted == 9
     assert np.isnan(kept.correlation[0])
 
@@ -161,7 +162,7 @@ def test_the_start_and_the_most_are_those_that_were_recorded(fitted: Recording) 
 def test_nothing_to_hold_it_against_is_refused(fitted: Recording, seen: Recording) -> None:
     empty = of_readings(dict(seen.readings) | {"instances": np.full(seen.times_s.size, np.nan)})
     with pytest.raises(SpecError, match="no readings of instances to hold the replay against"):
-        backtest(fitted, empty, "hpa", HPA)
+        backtest(fit(fitted), empty, "hpa", HPA)
 
 
 @pytest.mark.parametrize(
@@ -207,7 +208,7 @@ def test_policies_that_are_tried_can_be_built_and_have_names_of_their_own() -> N
 
 def test_the_most_may_be_written_with_a_point(fitted: Recording, seen: Recording) -> None:
     found = [
-        backtest(fitted, seen, "target-tracking", {"max_instances": most}, seeds=(1,))
+        backtest(fit(fitted), seen, "target-tracking", {"max_instances": most}, seeds=(1,))
         for most in (13, 13.0)
     ]
     assert found[0].rows == found[1].rows
@@ -303,7 +304,7 @@ def real(*names: str) -> list[Recording]:
 @pytest.mark.recorded
 def test_a_real_job_under_the_hpa_is_predicted_from_a_recording_of_24_instances() -> None:
     fixed, reactive = real("ads_fixed24.csv", "ads_reactive35.csv")
-    result = backtest(fixed, reactive, "hpa", HPA)
+    result = backtest(fit(fixed), reactive, "hpa", HPA)
     assert abs(rows(result)["mean instances"].error) <= 0.10
     assert min(result.correlation) >= 0.9
     assert abs(rows(result)["median latency"].error) <= 0.10
@@ -314,5 +315,5 @@ def test_a_real_job_under_the_hpa_is_predicted_from_a_recording_of_24_instances(
 @pytest.mark.recorded
 def test_a_real_job_under_the_flink_operator_has_as_many_task_managers_as_predicted() -> None:
     fixed, operated = real("ads_fixed24.csv", "ads_operator35.csv")
-    result = backtest(fixed, operated, "flink-autoscaler", OPERATOR)
+    result = backtest(fit(fixed), operated, "flink-autoscaler", OPERATOR)
     assert abs(rows(result)["mean instances"].error) <= 0.10
