@@ -19,6 +19,10 @@ class FittedValue:
     low: float
     high: float
 
+    def __format__(self, form: str) -> str:
+        """The value and its interval, each in this form."""
+        return f"{self.value:{form}} ({self.low:{form}} to {self.high:{form}})"
+
 
 LEAST_STARTS = 5
 LONGEST_START_S = 1800.0

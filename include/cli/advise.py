@@ -244,17 +244,11 @@ def graph_lines(graph: JobGraph) -> list[str]:
             ("out per record in", operator.selectivity),
         )
         for name, interval in values:
-            text = (
-                "not recorded"
-                if interval is None
-                else "{:.4g} ({:.4g} to {:.4g})".format(*astuple(interval))
-            )
+            text = "not recorded" if interval is None else f"{interval:.4g}"
             lines.append(f"  {name:<20} {text}")
     lines += [
-        "{}>{}, out per record in  {:.4g} ({:.4g} to {:.4g})".format(
-            origin, target, *astuple(interval)
-        )
-        for origin, target, interval in graph.edges
+        f"{origin}>{target}, out per record in  {factor:.4g}"
+        for origin, target, factor in graph.edges
     ]
     return [*lines, *(f"note: {note}" for note in graph.notes)]
 
@@ -341,12 +335,9 @@ def time_lines(times: ScalingTimes) -> list[str]:
     """How long scalings take, or why that is not known."""
     lines = []
     for name, scaling in times.named():
-        interval = scaling.value
-        text = (
-            "unknown"
-            if interval is None
-            else "{:.1f} s ({:.1f} to {:.1f})".format(*astuple(interval))
-        )
+        text = "unknown"
+        if scaling.value is not None:
+            text = "{:.1f} s ({:.1f} to {:.1f})".format(*astuple(scaling.value))
         lines += [f"  {name:<20} {text}", f"    {scaling.said}"]
     return lines
 
