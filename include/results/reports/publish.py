@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import platform
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -166,10 +167,8 @@ def tool_versions() -> dict[str, str]:
     """Versions of Python and of the packages that decide about the numbers."""
     versions = {"python": platform.python_version()}
     for package in PACKAGES:
-        try:
+        with suppress(PackageNotFoundError):
             versions[package] = version(package)
-        except PackageNotFoundError:
-            continue
     return versions
 
 

@@ -59,25 +59,19 @@ def draw(name: str, watches: str, readings: Sequence[Reading], length_min: float
 
 def _watched(axis: Axes, readings: Sequence[Reading]) -> None:
     """The value as a line, its bounds dashed; a gap where the rule could say nothing."""
-    minutes, gauges = (
-        [reading.minute for reading in readings],
-        [reading.watched for reading in readings],
-    )
-    values = [gauge.value if gauge else math.nan for gauge in gauges]
-    bounds = [
-        [_or_gap(gauge.low) if gauge else math.nan for gauge in gauges],
-        [_or_gap(gauge.high) if gauge else math.nan for gauge in gauges],
-    ]
+    minutes = [reading.minute for reading in readings]
+
+    def watched(name: str) -> list[float]:
+        of_gauges = (getattr(reading.watched, name, None) for reading in readings)
+        return [math.nan if value is None else value for value in of_gauges]
+
+    values, bounds = watched("value"), (watched("low"), watched("high"))
     for bound in bounds:
         _line(axis, minutes, bound, color=style.HOSTS, linewidth=0.9, linestyle=(0, (4, 2)))
     _line(axis, minutes, values, color=style.TEXT, linewidth=1.2)
     most, highest = _most(values), _most([value for bound in bounds for value in bound])
     axis.set_ylim(0, 1.08 * max(highest, min(most, BEYOND * highest or most)))
     axis.tick_params(labelsize=9)
-
-
-def _or_gap(bound: float | None) -> float:
-    return math.nan if bound is None else bound
 
 
 def _most(values: Sequence[float]) -> float:
