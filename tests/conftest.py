@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -40,16 +38,16 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     _leave_others_alone(os.environ["PYTEST_XDIST_WORKER"])
 
 
-LONGEST_FIRST = ("e2e", "unit")
-"""Folders. What takes long and came last would run while another core has nothing left to do."""
+LONGEST_FIRST = ("test_disturbed_run.py", "test_commands.py", "test_benches.py", "e2e", "unit")
+"""Files and folders. What takes long and came last would run while another core is idle."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put the folders that take longest at the beginning; the order within them stays."""
+    """Put what takes longest at the beginning; the order within it stays."""
     for item in items:
         if "e2e" in item.path.parts:
             item.add_marker(pytest.mark.long)
-    items.sort(key=lambda item: [folder not in item.path.parts for folder in LONGEST_FIRST])
+    items.sort(key=lambda item: [part not in item.path.parts for part in LONGEST_FIRST])
 
 
 @pytest.fixture
@@ -63,20 +61,9 @@ def data_root(tmp_path: Path) -> Path:
 @pytest.fixture(scope="session")
 def airflow_environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """The environment of an Airflow of its own: this repository's DAGs, a fresh database."""
-    home = tmp_path_factory.mktemp("airflow")
-    ours = {name: value for name, value in os.environ.items() if not name.startswith("AIRFLOW_")}
-    environment = ours | {
-        "AIRFLOW_HOME": str(home),
-        "AIRFLOW__CORE__DAGS_FOLDER": str(REPOSITORY / "dags"),
-        "AIRFLOW__CORE__PLUGINS_FOLDER": str(REPOSITORY / "plugins"),
-        "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
-        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
-        "PYTHONPATH": os.pathsep.join([str(REPOSITORY), str(REPOSITORY / "plugins")]),
-    }
-    migrate = ["airflow", "db", "migrate"]
-    done = subprocess.run(migrate, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
-    return environment
+    from tests.e2e.airflow_services import migrated
+
+    return migrated(tmp_path_factory.mktemp("airflow"))
 
 
 @pytest.fixture(scope="session")

@@ -7,15 +7,13 @@ A real API server with its log-in, a real results database, requests one after t
 from __future__ import annotations
 
 import argparse
-import os
 import random
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from include.controllers import CONTROLLERS
@@ -23,7 +21,7 @@ from include.results.reports.database import Publication, sent_rows
 from include.results.reports.labels import Change, change_labels
 from include.runs.measurements.origin import DagRun
 from tests.builders_staged import tables_of
-from tests.e2e.airflow_services import Airflow, airflow_services
+from tests.e2e.airflow_services import Airflow, airflow_services, migrated
 
 EXPERIMENTS, PER_PAGE = 20, 50
 PATTERNS = ("random_walk_1", "stepwise", "two_level", "constant")
@@ -84,24 +82,11 @@ def answer_ms(airflow: Airflow, path: str) -> tuple[float, bytes]:
     return (time.perf_counter() - start_s) * 1000, content
 
 
-def environment_of(home: Path, root: Path) -> dict[str, str]:
-    """That of an Airflow of its own."""
-    here = Path(__file__).parents[2]
-    environment = {
-        name: value for name, value in os.environ.items() if not name.startswith("AIRFLOW_")
-    }
-    environment |= {
-        "AIRFLOW_HOME": str(home),
-        "AIRFLOW__CORE__DAGS_FOLDER": str(here / "dags"),
-        "AIRFLOW__CORE__PLUGINS_FOLDER": str(here / "plugins"),
-        "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
-        "TIDEBENCH_DATA_ROOT": str(root),
-        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
-        "PYTHONPATH": os.pathsep.join([str(here), str(here / "plugins")]),
-    }
-    migrate = ["airflow", "db", "migrate"]
-    subprocess.run(migrate, env=environment, capture_output=True, check=True)
-    return environment
+def timed(airflow: Airflow, runs: int, repeats: int) -> Iterator[tuple[str, list[float], int]]:
+    """Each address, how long the first answer and the others took (ms), and bytes of the first."""
+    for name, path in addresses(runs).items():
+        first_ms, content = answer_ms(airflow, path)
+        yield name, [first_ms, *(answer_ms(airflow, path)[0] for _ in range(repeats))], len(content)
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -115,13 +100,12 @@ def main(arguments: Sequence[str]) -> None:
         many_runs(root, options.runs)
         home, logs = root / "airflow", root / "logs"
         logs.mkdir()
-        with airflow_services(environment_of(home, root), logs, [], ["api-server"]) as airflow:
-            for name, path in addresses(options.runs).items():
-                first_ms, content = answer_ms(airflow, path)
-                took_ms = [answer_ms(airflow, path)[0] for _ in range(options.repeats)]
+        environment = migrated(home) | {"TIDEBENCH_DATA_ROOT": str(root)}
+        with airflow_services(environment, logs, [], ["api-server"]) as airflow:
+            for name, (first_ms, *took_ms), size in timed(airflow, options.runs, options.repeats):
                 print(
                     f"{name:<34} {statistics.median(took_ms):6.0f} ms  [{min(took_ms):.0f}, "
-                    f"{max(took_ms):.0f}], first {first_ms:.0f} ms, {len(content) / 1000:.0f} kB"
+                    f"{max(took_ms):.0f}], first {first_ms:.0f} ms, {size / 1000:.0f} kB"
                 )
 
 

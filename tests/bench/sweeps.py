@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,11 +38,11 @@ class Swept:
     took_s: float
 
 
-def a_spec(runs: int, minutes: float) -> dict[str, object]:
+def a_spec(runs: int, minutes: float, controllers: Sequence[str]) -> dict[str, object]:
     """So many short runs of two controllers."""
     return {
         "name": NAME,
-        "controllers": ["btu", "threshold"],
+        "controllers": list(controllers),
         "patterns": "random_walk_1",
         "btus_min": minutes,
         "duration_min": minutes,
@@ -51,16 +51,15 @@ def a_spec(runs: int, minutes: float) -> dict[str, object]:
     }
 
 
-def sweep_and_kill(cluster: Cluster, runs: int, minutes: float, root: Path) -> Swept:
+def sweep_and_kill(cluster: Cluster, runs: int, values: Mapping[str, object], root: Path) -> Swept:
     """Sweep, and kill a worker when a third of the runs is complete."""
     spec = cluster.folder / f"{NAME}.yaml"
-    spec.write_text(json.dumps(a_spec(runs, minutes)), encoding="utf-8")
+    spec.write_text(json.dumps(values), encoding="utf-8")
     log, begun_s = cluster.folder / "driver.log", time.monotonic()
     call = ["-m", "include.cli", "run", str(spec), "--root", str(root)]
     with log.open("wb") as sink:
         driver = subprocess.Popen(
             [sys.executable, *call, "--on", cluster.master],
-            cwd=REPOSITORY,
             stdout=sink,
             stderr=subprocess.STDOUT,
             env=os.environ | {"PYTHONPATH": str(REPOSITORY), "SPARK_LOCAL_IP": HERE},
@@ -110,11 +109,15 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.bench.sweeps", description=__doc__)
     parser.add_argument("--runs", type=int, default=10_000, help="an even number")
     parser.add_argument("--minutes", type=float, default=10, help="of every run")
+    parser.add_argument("--controllers", nargs=2, default=["btu", "threshold"], metavar="NAME")
+    parser.add_argument("--folder", type=Path, help="where everything stays; else nothing does")
     options = parser.parse_args(arguments)
-    with tempfile.TemporaryDirectory(prefix="tidebench-sweeps-") as folder:
-        root = Path(folder) / "data"
-        with a_cluster(Path(folder), workers=2) as cluster:
-            swept = sweep_and_kill(cluster, options.runs, options.minutes, root)
+    values = a_spec(options.runs, options.minutes, options.controllers)
+    with tempfile.TemporaryDirectory(prefix="tidebench-sweeps-") as passing:
+        folder = options.folder or Path(passing)
+        root = folder / "data"
+        with a_cluster(folder, workers=2) as cluster:
+            swept = sweep_and_kill(cluster, options.runs, values, root)
         reported = problems(swept, options.runs, root)
     outcomes = Counter(row["outcome"] for row in swept.statuses)
     if reported:

@@ -20,12 +20,14 @@ HERE = Path(__file__).parent
 REPOSITORY = HERE.parents[1]
 MINUTES = 10
 
-# Modules of this folder that are no bench, and tests that run those which need what is not here.
+# Modules of this folder that are no bench, and tests that run those which need more than Python.
 PEERS = {"heap_network", "kernel_network", "simpy_network"}
 PARTS = {"__init__", "spark_cluster", "turns", Path(__file__).stem} | PEERS
 ELSEWHERE = {
     "live_operator": "tests/live/test_bench.py",
     "cloud_leases": "tests/openstack/test_bench.py",
+    "page": "tests/e2e/test_page.py",
+    "sweeps": "tests/e2e/test_sweep_cluster.py",
 }
 
 
@@ -45,7 +47,7 @@ def test_every_bench_is_tested() -> None:
     tested = set(re.findall(r'bench\("tests\.bench\.?(\w*)"', Path(__file__).read_text()))
     assert {name or "__main__" for name in tested} == here - ELSEWHERE.keys()
     for name, file in ELSEWHERE.items():
-        assert f"from tests.bench.{name} import main" in (REPOSITORY / file).read_text()
+        assert f"from tests.bench.{name} import " in (REPOSITORY / file).read_text()
 
 
 def test_simulator_and_peers() -> None:
@@ -141,25 +143,3 @@ def test_decisions_at_work() -> None:
     assert [(match[1], int(match[2])) for match in matches if match] == [("btu", 5), ("tide", 20)]
     assert matches[1] is not None
     assert int(matches[1][3]) > 0  # it had something to do
-
-
-@pytest.mark.spark
-def test_sweeps() -> None:
-    output = bench("tests.bench.sweeps", "--runs", "6", "--minutes", "5")
-    assert re.match(r"6 runs of 5 min, one of two workers killed after [2-6]: ", output)
-    assert output.endswith("all of them whole\n")
-
-
-@pytest.mark.airflow
-def test_the_page() -> None:
-    output = bench("tests.bench.page", "--runs", "240", "--repeats", "1")
-    assert re.findall(r"^(.*?) +\d+ ms", output, re.MULTILINE) == [
-        "all, newest first",
-        "sorted by cost, page 2",
-        "filtered by controller and text",
-        "six runs side by side",
-        "twenty runs side by side",
-        "their curves",
-        "filtered by cost, date and tag",
-        "what is under way",
-    ]

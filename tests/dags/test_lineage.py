@@ -1,4 +1,4 @@
-"""What tasks say of what they read and wrote, beyond what tests/e2e/test_lineage.py sees."""
+"""What tasks say of what they read and wrote, beyond what tests/e2e/test_experiment_dag.py sees."""
 
 from __future__ import annotations
 

@@ -121,6 +121,22 @@ def test_a_wrong_parameter_is_reported_before_anything_is_provisioned() -> None:
         resolve(controller="btuu")
 
 
+def test_everything_wrong_with_a_form_of_advice_is_told_before_anything_is_kept(
+    data_root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from airflow.sdk.exceptions import AirflowFailException
+
+    from tidebench.advice import ResolveAdvice
+
+    monkeypatch.setenv("TIDEBENCH_DATA_ROOT", str(data_root))
+    params = {"name": "mine", "recording": str(tmp_path / "no.csv"), "objective": "soon"}
+    context: Any = {"params": params}
+    with pytest.raises(AirflowFailException, match="cannot read 'soon'") as refused:
+        ResolveAdvice(task_id="resolve_advice").execute(context)
+    assert "there is no file" in str(refused.value)
+    assert not list(data_root.iterdir())
+
+
 @pytest.fixture
 def deployed(data_root: Path, monkeypatch: pytest.MonkeyPatch) -> RunSpec:
     """A run of one window of a day, ready for it."""

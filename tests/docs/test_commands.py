@@ -65,18 +65,14 @@ def test_check_says_what_would_run(mine: Path) -> None:
 
 
 @pytest.mark.spark
-def test_run_report_and_figure_of_an_experiment_of_ones_own(mine: Path) -> None:
-    cli(mine, "run", "mine.yaml")
+def test_sweep_report_figure_and_crate_of_an_experiment_of_ones_own(mine: Path) -> None:
+    """Without `--on` it is run further below."""
+    cli(mine, "run", "mine.yaml", "--on", "local[2]")
+    assert (mine / "var" / "mine" / "sweep_status.csv").read_text().count("measured") == 2
     assert "published/report.html" in cli(mine, "report", "var/mine")
     cli(mine, "figure", "var/mine", "--out", "mine.svg")
     assert (mine / "mine.svg").read_text().count("<svg") == 1
     assert "mine.zip, " in cli(mine, "crate", "var/mine", "--out", "mine.zip")
-
-
-@pytest.mark.spark
-def test_sweep(mine: Path) -> None:
-    assert "2" in cli(mine, "run", "mine.yaml", "--on", "local[2]")
-    assert (mine / "var" / "mine" / "sweep_status.csv").read_text().count("measured") == 2
 
 
 @pytest.mark.parametrize(

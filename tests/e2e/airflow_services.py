@@ -10,6 +10,7 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import time
 import urllib.error
 import urllib.request
@@ -22,6 +23,7 @@ from urllib.parse import quote
 from infra.airflow.processes import end_session, processes_of
 from infra.airflow.settings import SERVICES, service_settings
 
+REPOSITORY = Path(__file__).parents[2]
 USER, PASSWORD = "admin", "a password of this test"
 VIEWER = "viewer"
 START_S = 600.0
@@ -204,6 +206,23 @@ def _parent(pid: int) -> int:
         return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
     except OSError:
         return 0
+
+
+def migrated(home: Path) -> dict[str, str]:
+    """The environment of an Airflow of its own: this repository's DAGs, a fresh database."""
+    ours = {name: value for name, value in os.environ.items() if not name.startswith("AIRFLOW_")}
+    environment = ours | {
+        "AIRFLOW_HOME": str(home),
+        "AIRFLOW__CORE__DAGS_FOLDER": str(REPOSITORY / "dags"),
+        "AIRFLOW__CORE__PLUGINS_FOLDER": str(REPOSITORY / "plugins"),
+        "AIRFLOW__CORE__LOAD_EXAMPLES": "False",
+        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
+        "PYTHONPATH": os.pathsep.join([str(REPOSITORY), str(REPOSITORY / "plugins")]),
+    }
+    migrate = ["airflow", "db", "migrate"]
+    done = subprocess.run(migrate, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    return environment
 
 
 @contextmanager

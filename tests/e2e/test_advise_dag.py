@@ -39,17 +39,3 @@ def test_the_dag_gives_what_the_command_gives(
 
 def published(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted((folder / "published").iterdir())}
-
-
-def test_everything_that_is_wrong_with_a_form_fails_the_first_task(
-    airflow_environment: dict[str, str], data_root: Path, tmp_path: Path
-) -> None:
-    params = {"name": "mine", "recording": str(tmp_path / "no.csv"), "objective": "soon"}
-
-    environment = airflow_environment | {"TIDEBENCH_DATA_ROOT": str(data_root)}
-    with started(environment, params, tmp_path / "log", "advise") as dag:
-        assert dag.finish() != 0, dag.tail()
-
-    assert "cannot read 'soon'" in dag.output
-    assert "there is no file" in dag.output
-    assert not (data_root / NAME).exists()

@@ -1,7 +1,11 @@
-"""The DAG `experiment_batch` for real: cells measured, reused and broken, one report over all."""
+"""The DAG `experiment_batch` for real: cells measured, reused and broken, one report over all.
+
+Half of the cells have a controller of somebody's own, which the DAG knows by its path alone.
+"""
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -14,16 +18,9 @@ from include.results.tables.staged import read_table
 from include.runs.stages import run_all, store_of
 from include.runs.stored import mark_code
 from tests.e2e.dag_process import measured, started
+from tests.e2e.own_controller import OWN, write_own
 
 pytestmark = pytest.mark.airflow
-
-PARAMS = {
-    "experiment": "small",
-    "controllers": ["btu", "threshold"],
-    "patterns": ["random_walk_1"],
-    "seeds": [1, 2],
-    "duration_min": 10,
-}
 
 
 def damage(cell: RunSpec, root: Path) -> None:
@@ -33,9 +30,16 @@ def damage(cell: RunSpec, root: Path) -> None:
 
 
 def test_cells_are_measured_alone_and_reported_together(
-    airflow_environment: dict[str, str], data_root: Path, tmp_path: Path
+    airflow_environment: dict[str, str],
+    data_root: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    cells = matrix_from_params(PARAMS, most_cells=4)
+    home = tmp_path / "home"
+    params = {"spec": str(write_own(home, name="small", seeds=[1, 2]))}
+    monkeypatch.syspath_prepend(str(home))
+    cells = matrix_from_params(params, most_cells=4)
+    assert {cell.controller for cell in cells[:-1]} == {OWN, "btu"}
     complete, broken = cells[0], cells[-1]
     for cell in cells[:-1]:
         run_all(cell, tmp_path / "alone")
@@ -44,8 +48,9 @@ def test_cells_are_measured_alone_and_reported_together(
     damage(broken, data_root)
     written = store_of(complete, data_root).manifest.stat().st_mtime_ns
 
-    environment = airflow_environment | {"TIDEBENCH_DATA_ROOT": str(data_root)}
-    with started(environment, PARAMS, tmp_path / "log", "experiment_batch") as dag:
+    path = os.pathsep.join([str(home), airflow_environment["PYTHONPATH"]])
+    environment = airflow_environment | {"TIDEBENCH_DATA_ROOT": str(data_root), "PYTHONPATH": path}
+    with started(environment, params, tmp_path / "log", "experiment_batch") as dag:
         assert dag.finish() != 0, dag.tail()
 
     folder = data_root / "small"

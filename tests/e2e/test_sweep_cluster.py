@@ -1,16 +1,20 @@
-"""A sweep on a Spark cluster: workers get the code from the driver, and one of them is killed."""
+"""A sweep on a Spark cluster: workers get all code from the driver, and one of them is killed.
+
+Also the code of a controller whose folder no worker knows.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import re
 from pathlib import Path
 
 import pytest
 
 from include.experiment.matrix import runs_in_file
 from include.runs import stages
-from tests.bench.spark_cluster import a_cluster
-from tests.bench.sweeps import KILLED, NAME, Swept, problems, sweep_and_kill
+from tests.bench.sweeps import NAME, Swept, main, problems
+from tests.e2e.own_controller import OWN, write_own
 
 pytestmark = pytest.mark.spark
 
@@ -25,18 +29,26 @@ def digests(root: Path) -> dict[str, str]:
     }
 
 
-def test_nothing_is_lost_and_nothing_twice_when_a_worker_is_killed(tmp_path: Path) -> None:
+def test_nothing_is_lost_and_nothing_twice_when_a_worker_is_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    home = write_own(tmp_path / "home").parent
+    monkeypatch.chdir(home)
+    monkeypatch.syspath_prepend(str(home))
+    call = ["--runs", str(RUNS), "--folder", str(tmp_path), "--controllers", OWN, "btu"]
+    code, said = main(call), capsys.readouterr().out
+    assert code == 0, said
+    killed = re.match(rf"{RUNS} runs of 10 min, one of two workers killed after (\d+): ", said)
+    assert killed, said
+    assert int(killed[1]) < RUNS
+    assert said.endswith("all of them whole\n")
+    (unpacked,) = (tmp_path / "worker-0").glob("app-*/*/tidebench")
+    assert (unpacked / "my_package" / "module.py").is_file()
+    # Compiled functions are kept beside the source that a worker has read.
+    cache = unpacked / "include" / "testbeds" / "simulated" / "__pycache__"
+    assert list(cache.glob("kernel.advance-*.nbi"))
     root, alone = tmp_path / "data", tmp_path / "alone"
-    with a_cluster(tmp_path / "cluster", workers=2) as cluster:
-        swept = sweep_and_kill(cluster, RUNS, minutes=10, root=root)
-        assert cluster.workers[KILLED].returncode is not None
-        # Compiled functions are kept beside the source that a worker has read.
-        ours = "app-*/*/tidebench/include/testbeds/simulated/__pycache__/kernel.advance-*.nbi"
-        assert list(cluster.work_of(0).glob(ours))
-    assert problems(swept, RUNS, root) == []
-    assert swept.complete_at_the_kill < RUNS
-    assert {row["outcome"] for row in swept.statuses} <= {"measured", "reused"}
-    for point in runs_in_file(tmp_path / "cluster" / f"{NAME}.yaml")[:2]:
+    for point in runs_in_file(tmp_path / f"{NAME}.yaml")[:: RUNS // 2]:
         stages.run_all(point, alone)
     expected = digests(alone)
     assert {path: sha256 for path, sha256 in digests(root).items() if path in expected} == expected
