@@ -1,11 +1,16 @@
-"""What a reader finds on the page "Experiments": who measured, readable evidence, links, scales."""
+"""What a reader finds on the page "Experiments": who measured, readable evidence, links, scales.
+
+And the list as somebody uses it in a browser: it refreshes, and takes tags by Enter.
+"""
 
 from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import urljoin
+from typing import TYPE_CHECKING, Literal
+from urllib.parse import urljoin, urlsplit
 
 import pytest
 
@@ -13,9 +18,13 @@ from include.results.quality.gates import check_tables
 from include.results.reports.publish import publish
 from include.runs.measurements.origin import DagRun, mark_origin
 from include.runs.measurements.store import RunStore
-from tests.builders_staged import RUN, change, restage, stage, tables_of
+from tests.builders_staged import RUN, change, let_pass, restage, stage, tables_of
 from tests.e2e.airflow_services import Airflow
+from tests.e2e.browser import NEEDS_CHROMIUM, new_page
 from tests.e2e.page_reader import get, page_services, read_page
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
 
 pytestmark = pytest.mark.airflow
 
@@ -44,7 +53,14 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-airflow = page_services()
+airflow = page_services("experiment_batch")
+
+
+@pytest.fixture
+def page(airflow: Airflow) -> Iterator[Page]:
+    with new_page(viewport={"width": 1280, "height": 900}) as page:
+        page.context.add_cookies([{"name": "_token", "value": airflow.token, "url": airflow.url}])
+        yield page
 
 
 def links(page: str, address: str) -> set[str]:
@@ -67,12 +83,12 @@ def test_who_measured_is_not_made_up_where_nobody_knows(airflow: Airflow) -> Non
     assert ">DAG run<" not in page
 
 
-@pytest.mark.parametrize("page", ["files/demo/published/report.html", "", "checks/demo"])
-def test_every_link_answers(airflow: Airflow, page: str) -> None:
-    address = f"{airflow.url}/tidebench/{page}"
-    addresses = links(read_page(airflow, f"/tidebench/{page}"), address)
+@pytest.mark.parametrize("path", ["files/demo/published/report.html", "", "checks/demo"])
+def test_every_link_answers(airflow: Airflow, path: str) -> None:
+    address = f"{airflow.url}/tidebench/{path}"
+    addresses = links(read_page(airflow, f"/tidebench/{path}"), address)
     ours = {link.removeprefix(airflow.url) for link in addresses if "/tidebench/" in link}
-    if page.endswith("report.html"):
+    if path.endswith("report.html"):
         assert {
             f"/tidebench/files/demo/published/cost.{kind}" for kind in ("csv", "parquet")
         } < ours
@@ -117,3 +133,70 @@ def test_more_memory_than_a_host_has_is_explained(airflow: Airflow) -> None:
     (label,) = re.findall(r"<th[^>]*>(Host memory max.*?)</th>", page, flags=re.DOTALL)
     assert "<small>" in label
     assert "until it has drained" in label
+
+
+@NEEDS_CHROMIUM
+def test_the_list_shows_what_begins_while_somebody_looks(airflow: Airflow, page: Page) -> None:
+    page.goto(f"{airflow.url}/tidebench/?experiment=late")
+    page.evaluate("window.same = true")
+    name = page.get_by_text("late · fixed · constant · seeds 4")
+    assert name.count() == 0
+    asked = {"experiment": "late", "controllers": ["fixed"], "patterns": ["constant"], "seeds": [4]}
+    run_id = airflow.trigger("experiment_batch", asked)
+    name.wait_for()
+    assert page.locator("#under-way .queued").count() == 1
+    airflow.end_by_hand("experiment_batch", run_id)
+    page.locator("#under-way .failed").wait_for()
+    assert page.evaluate("window.same"), "without a reload: whoever types or has chosen goes on"
+
+
+@NEEDS_CHROMIUM
+def test_a_run_that_is_published_comes_into_the_list(
+    airflow: Airflow, page: Page, root: Path
+) -> None:
+    page.goto(f"{airflow.url}/tidebench/")
+    page.get_by_label(f"choose demo/{RUN}").check()
+    page.evaluate("document.getElementById('under-way').innerHTML += '<i data-dag-run=x></i>'")
+    publish(let_pass(stage(root / "third")), f"sqlite:///{root / 'results.db'}")
+    page.get_by_label(f"choose third/{RUN}").wait_for()
+    assert page.get_by_label(f"choose demo/{RUN}").is_checked(), "what was chosen stays chosen"
+
+
+@NEEDS_CHROMIUM
+def test_buttons_are_off_until_a_run_is_chosen(airflow: Airflow, page: Page) -> None:
+    page.goto(f"{airflow.url}/tidebench/")
+    compare = page.get_by_role("button", name="Compare the chosen")
+    every = page.get_by_label("choose all on this page")
+    assert compare.is_disabled()
+    every.check()
+    assert compare.is_enabled()
+    assert page.locator("input[name=run]:not(:checked)").count() == 0
+    assert page.locator("#count").inner_text().endswith(" chosen")
+    every.uncheck()
+    assert compare.is_disabled()
+
+
+@NEEDS_CHROMIUM
+@pytest.mark.parametrize(("theme", "system", "dark"), [
+    ("dark", "light", True), ("light", "dark", False), ("system", "dark", True),
+])  # fmt: skip
+def test_pages_have_the_theme_of_airflow(
+    airflow: Airflow, page: Page, theme: str, system: Literal["light", "dark"], dark: bool
+) -> None:
+    page.emulate_media(color_scheme=system)
+    page.add_init_script(f"localStorage.setItem('theme', '{theme}')")
+    paper = "getComputedStyle(document.body).backgroundColor"
+    for path in ("", "files/demo/published/report.html"):
+        page.goto(f"{airflow.url}/tidebench/{path}")
+        assert page.evaluate(paper) == ("rgb(20, 24, 27)" if dark else "rgb(251, 251, 249)"), path
+
+
+@NEEDS_CHROMIUM
+def test_enter_in_the_field_of_tags_gives_them(airflow: Airflow, page: Page) -> None:
+    page.goto(f"{airflow.url}/tidebench/?experiment=demo")
+    page.get_by_label(f"choose demo/{RUN}").check()
+    page.get_by_label("tags for the chosen").fill("by-enter")
+    page.get_by_label("tags for the chosen").press("Enter")
+    page.get_by_role("link", name="by-enter", exact=True).wait_for()
+    assert urlsplit(page.url).path == "/tidebench/"
+    assert "1 run<" in read_page(airflow, "/tidebench/?tag=by-enter")
