@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -69,11 +68,6 @@ def test_a_problem_of_many_cells_names_a_few() -> None:
     assert problem.endswith(" and 6 of 20 runs)")
 
 
-def test_two_tasks_never_measure_the_same_run() -> None:
-    (problem,) = problems(seeds=[1, 2, 1])
-    assert problem == "seeds: 1 is listed twice; list it once"
-
-
 def test_a_matrix_that_airflow_cannot_map_is_refused() -> None:
     assert len(matrix(most_cells=6, seeds=[1, 2, 3])) == 6
     (problem,) = problems(most_cells=5, seeds=[1, 2, 3])
@@ -93,30 +87,6 @@ def test_a_matrix_that_airflow_cannot_map_is_refused() -> None:
 def test_what_is_not_a_matrix_is_refused(params: dict[str, Any], message: str) -> None:
     (problem,) = problems(**params)
     assert message in problem
-
-
-def test_paths_in_a_spec_file_start_at_the_file(tmp_path: Path) -> None:
-    (tmp_path / "levels.csv").write_text("time_s,level\n0,2\n60,4\n")
-    (tmp_path / "own.yaml").write_text(
-        "name: own\ncontrollers: btu\npatterns: {name: trace, path: levels.csv}\nduration_min: 5\n"
-    )
-    (cell,) = matrix(spec=str(tmp_path / "own.yaml"))
-    assert cell.pattern_options == {"path": str(tmp_path / "levels.csv")}
-
-
-def test_topologies_are_an_axis() -> None:
-    cells = matrix(topology=["manufacturing", "manufacturing_preprint"], flavor="docker-8cpu-16gb")
-    assert [(cell.topology, cell.controller) for cell in cells] == [
-        ("manufacturing", "btu"),
-        ("manufacturing", "threshold"),
-        ("manufacturing_preprint", "btu"),
-        ("manufacturing_preprint", "threshold"),
-    ]
-
-
-def test_a_topology_that_is_not_known_is_named() -> None:
-    text = "\n".join(problems(topology=["manufacturing", "manufactoring"]))
-    assert "Did you mean 'manufacturing'?" in text
 
 
 def test_the_tournament_is_a_spec_that_the_form_takes() -> None:

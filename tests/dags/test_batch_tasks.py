@@ -15,7 +15,6 @@ from include.experiment.spec import RunSpec
 from include.runs.measurements.origin import origin_of
 from include.runs.stages import store_of
 from include.runs.stored import mark_code
-from tests.e2e.dag_process import measured
 
 pytestmark = [
     pytest.mark.airflow,
@@ -115,16 +114,6 @@ def test_a_run_that_fails_leaves_the_others_of_its_cell_alone(
     assert [measured_by(run, data_root) for run in runs] == ["first", "second", "first"]
     after = {path: path.stat().st_mtime_ns for path in data_root.rglob("*.parquet")}
     assert before.items() < after.items(), "what was complete is not measured again"
-
-
-def test_runs_measure_the_same_in_one_cell_or_in_several(
-    runs: list[RunSpec], data_root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    measure(runs)
-    monkeypatch.setenv("TIDEBENCH_DATA_ROOT", str(tmp_path / "alone"))
-    for run in reversed(runs):
-        measure([run])
-    assert measured(data_root / "cells") == measured(tmp_path / "alone" / "cells")
 
 
 def test_cells_that_failed_or_never_ran_are_named() -> None:

@@ -116,17 +116,6 @@ def test_runs_are_tagged_noted_archived_and_taken_back(airflow: Airflow) -> None
     assert KEY in read_page(airflow, "/tidebench/")
 
 
-def test_an_action_with_nothing_chosen_names_itself(airflow: Airflow) -> None:
-    for fields, button in (
-        ({"archived": "yes"}, "Archive the chosen"), ({"archived": "no"}, "Take the chosen back"),
-        ({"add_tags": "x"}, "Tag"),
-    ):  # fmt: skip
-        answer = send(airflow, "/tidebench/label", fields, airflow.token, **LEFT)
-        assert f"press “{button}”" in answer[2]
-    for page, button in (("remove", "Remove the chosen"), ("compare", "Compare the chosen")):
-        assert f"press “{button}”" in get(airflow, f"/tidebench/{page}", airflow.token)[2]
-
-
 def test_the_matching_runs_are_a_csv(airflow: Airflow) -> None:
     rows = list(csv.DictReader(io.StringIO(read_page(airflow, "/tidebench/runs.csv?seed=7"))))
     assert [(row["experiment"], row["run"]) for row in rows] == [("given", SPEC.run_id)]

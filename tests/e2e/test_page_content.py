@@ -128,13 +128,6 @@ def test_figures_side_by_side_have_one_scale(airflow: Airflow) -> None:
     assert ".svg?" not in read_page(airflow, f"/tidebench/compare?run=demo/{RUN}")
 
 
-def test_more_memory_than_a_host_has_is_explained(airflow: Airflow) -> None:
-    page = read_page(airflow, f"/tidebench/compare?run=demo/{RUN}")
-    (label,) = re.findall(r"<th[^>]*>(Host memory max.*?)</th>", page, flags=re.DOTALL)
-    assert "<small>" in label
-    assert "until it has drained" in label
-
-
 @NEEDS_CHROMIUM
 def test_the_list_shows_what_begins_while_somebody_looks(airflow: Airflow, page: Page) -> None:
     page.goto(f"{airflow.url}/tidebench/?experiment=late")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import csv
 import json
-import re
 import shutil
 import sqlite3
 from pathlib import Path
@@ -29,8 +28,6 @@ from include.results.tables.quarantine import read_quarantine
 from include.results.tables.staged import read_staged
 from include.runs.stages import run_all
 from tests.command_line import said
-from tidebench.page import render
-from tidebench.page.checks import checks_of
 
 pytestmark = [pytest.mark.long, pytest.mark.spark, pytest.mark.usefixtures("spark")]
 
@@ -115,22 +112,6 @@ def test_a_reader_is_told_on_the_page_in_a_file_and_on_the_terminal(ten: Path) -
     assert {row["run"] for row in rows} == {BAD.run_id}
     assert ("elasticity", "run") in {(row["table"], row["columns"]) for row in rows}
     assert f"left out: run {BAD.run_id} because\n" in summary(ten)
-
-
-def test_who_was_left_out_is_said_before_what_passed(
-    ten: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(render, "airflow_url", str)
-    monkeypatch.setattr(render, "_environment", render._environment.__wrapped__)
-    found = checks_of(ten.parent, "ten") or {}
-    shown_by_airflow = render.render("checks", {**found, "may_remove": True})
-    for page in ((ten / "published" / "report.html").read_text(), shown_by_airflow):
-        words = re.sub("<[^>]*>", "", page)
-        left_out = words.index(f"left out: run {BAD.run_id}")
-        passed = re.search(r"All \d+ checks of|Passed: \d+ checks", words)
-        assert passed
-        assert left_out < passed.start()
-        assert "left out" in words[passed.start() :][:100]
 
 
 def test_the_nine_are_published_as_if_the_tenth_had_never_been(ten: Path, tmp_path: Path) -> None:

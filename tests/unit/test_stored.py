@@ -47,12 +47,6 @@ def measure(root):
     return result
 
 
-def test_a_complete_run_of_this_code_is_reused(root):
-    before = parts(root)
-    assert measure(root).how == "reused"
-    assert parts(root) == before
-
-
 def test_runs_that_were_asked_for_and_are_not_there_are_missed(root):
     folder = root / SPEC.experiment
     assert stored.not_measured(folder) == [], "nobody said what was asked for"

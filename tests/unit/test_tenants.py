@@ -74,13 +74,6 @@ def test_a_spec_takes_what_the_topology_says_unless_it_says_otherwise(shared):
     assert (point.pattern, point.btu_min, point.hosts) == ("stepwise", 10, 2)
 
 
-def test_topologies_are_an_axis(shared):
-    assert [point.topology for point in points([shared, "manufacturing"], patterns="stepwise")] == [
-        shared,
-        "manufacturing",
-    ]
-
-
 def test_without_a_pattern_anywhere_the_spec_says_so(tmp_path):
     bare = tmp_path / "bare.yaml"
     text = SHARED.replace("patterns: [{name: constant, level: 2}]", "")
