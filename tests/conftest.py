@@ -43,10 +43,14 @@ LONGEST_FIRST = ("test_disturbed_run.py", "test_commands.py", "test_benches.py",
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Put what takes longest at the beginning; the order within it stays."""
+    """Mark what is in a folder, and put what takes longest first; the order within it stays."""
     for item in items:
-        if "e2e" in item.path.parts:
+        if item.path.parent.name == "e2e":
             item.add_marker(pytest.mark.long)
+        if item.path.parent.name == "dags":
+            item.add_marker(pytest.mark.airflow)
+            # Airflow warns about its own dependencies.
+            item.add_marker(pytest.mark.filterwarnings("default"))
     items.sort(key=lambda item: [part not in item.path.parts for part in LONGEST_FIRST])
 
 

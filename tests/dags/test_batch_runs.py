@@ -24,10 +24,6 @@ from include.model.errors import SpecError
 from include.runs.stages import run_all
 from include.testbeds import TESTBEDS, TestbedRegistration
 
-pytestmark = [
-    pytest.mark.airflow,
-    pytest.mark.filterwarnings("default"),  # Airflow warns about its own dependencies
-]
 RUN = RunSpec(
     experiment="cells", controller="fixed", pattern="stepwise", btu_min=1, seed=1, duration_min=2
 )

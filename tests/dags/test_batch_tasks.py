@@ -16,11 +16,6 @@ from include.runs.measurements.origin import origin_of
 from include.runs.stages import store_of
 from include.runs.stored import mark_code
 
-pytestmark = [
-    pytest.mark.airflow,
-    pytest.mark.filterwarnings("default"),  # Airflow warns about its own dependencies
-]
-
 
 @pytest.fixture
 def runs(data_root: Path, monkeypatch: pytest.MonkeyPatch) -> list[RunSpec]:

@@ -7,11 +7,6 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = [
-    pytest.mark.airflow,
-    pytest.mark.filterwarnings("default"),  # Airflow warns about its own dependencies
-]
-
 CONNECTION = "AIRFLOW_CONN_TIDEBENCH_RESULTS"
 
 

@@ -11,10 +11,6 @@ import pytest
 from include.experiment.params import run_from_params
 from include.runs.measurements.rows import TABLES
 
-pytestmark = [
-    pytest.mark.airflow,
-    pytest.mark.filterwarnings("default"),  # Airflow warns about its own dependencies
-]
 CONTEXT: Any = {"dag_run": SimpleNamespace(dag_id="experiment_batch", run_id="by hand")}
 
 

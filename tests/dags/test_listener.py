@@ -6,11 +6,6 @@ from types import SimpleNamespace
 
 import pytest
 
-pytestmark = [
-    pytest.mark.airflow,
-    pytest.mark.filterwarnings("default"),  # Airflow warns about its own dependencies
-]
-
 CONF = {"experiment": "try-one", "controller": "threshold", "pattern": "stepwise", "seed": 1}
 NAME = "try-one · threshold · stepwise · seed 1"
 

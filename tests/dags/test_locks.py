@@ -10,10 +10,6 @@ import pytest
 
 from include.experiment.params import run_from_params
 
-pytestmark = [
-    pytest.mark.airflow,
-    pytest.mark.filterwarnings("default"),  # Airflow warns about its own dependencies
-]
 UNDER_WAY = {"first", "second", "third"}
 
 

@@ -7,13 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
-pytestmark = [
-    pytest.mark.airflow,
-    pytest.mark.filterwarnings("default"),  # Airflow warns about its own dependencies
-]
-
 HERE = Path(__file__).parent
 TO_COME = {"check_tables": None, "publish_report": None}
 RELEASING: dict[str, str | None] = {"release_testbed": "running"}

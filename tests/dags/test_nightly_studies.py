@@ -25,11 +25,6 @@ from include.studies.nightly import (
 )
 from include.studies.results import StudyResults
 
-pytestmark = [
-    pytest.mark.airflow,
-    pytest.mark.filterwarnings("default"),  # Airflow warns about its own dependencies
-]
-
 CELL = {
     "pattern": "stepwise", "controller": "btu", "btu_min": 10.0, "metric": "resource_cost",
     "mean": 100.0, "sigma": 0.0, "runs": 3,

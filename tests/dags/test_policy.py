@@ -14,11 +14,6 @@ from include.results.tables.catalogue import PUBLISHED
 from infra.airflow import local
 from infra.airflow.settings import service_settings
 
-pytestmark = [
-    pytest.mark.airflow,
-    pytest.mark.filterwarnings("default"),  # Airflow warns about its own dependencies
-]
-
 HERE = Path(__file__).parent
 DAG_FILES = sorted((HERE.parents[1] / "dags").glob("*.py"))
 VERBS = {

@@ -8,11 +8,6 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = [
-    pytest.mark.airflow,
-    pytest.mark.filterwarnings("default"),  # Airflow warns about its own dependencies
-]
-
 
 @pytest.fixture
 def dead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

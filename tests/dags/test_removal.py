@@ -13,11 +13,6 @@ from include.results.reports.results import runs_of
 from include.runs.measurements.store import RunStore
 from tests.builders_staged import RUN, let_pass, stage
 
-pytestmark = [
-    pytest.mark.airflow,
-    pytest.mark.filterwarnings("default"),  # Airflow warns about its own dependencies
-]
-
 
 @pytest.fixture
 def folder(data_root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

@@ -40,11 +40,6 @@ from tests.builders_staged import let_pass, stage
 if TYPE_CHECKING:
     from tidebench.stage import Stage
 
-pytestmark = [
-    pytest.mark.airflow,
-    pytest.mark.filterwarnings("default"),  # Airflow warns about its own dependencies
-]
-
 
 def resolve(**params: Any) -> tuple[list[dict[str, Any]], dict[str, str]]:
     """Windows and XComs of `resolve_spec` for the default parameters and these."""

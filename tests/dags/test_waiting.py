@@ -14,10 +14,6 @@ from include.experiment.spec import RunSpec
 from include.model.errors import StoreError
 from include.runs.stages import run_all
 
-pytestmark = [
-    pytest.mark.airflow,
-    pytest.mark.filterwarnings("default"),  # Airflow warns about its own dependencies
-]
 RUN = RunSpec(
     experiment="waits", controller="fixed", pattern="stepwise", btu_min=1, seed=1, duration_min=2
 )

@@ -13,11 +13,6 @@ from include.experiment.params import run_from_params
 from include.experiment.spec import RunSpec
 from include.runs.stages import control_window, deploy, provision, replay_arrivals
 
-pytestmark = [
-    pytest.mark.airflow,
-    pytest.mark.filterwarnings("default"),  # Airflow warns about its own dependencies
-]
-
 
 @pytest.fixture
 def root(data_root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
