@@ -1,64 +1,60 @@
-"""The worlds of the papers, in a few lines. The plain ones are in include.testing.builders."""
+"""Testbeds and worlds of the papers, in a few lines. Others are in include.testing.builders."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import astuple
+from dataclasses import astuple, replace
+from typing import Any
 
 import numpy as np
 
 from include.controllers.placement import FreeCapacities, FreeCapacity
+from include.model.decision import LeaseHost, StartInstance
 from include.model.host import HostFlavor
-from include.model.topology import Edge, Operator, Source, Topology
+from include.model.topology import Topology
+from include.testbeds import TESTBEDS
+from include.testbeds.base import TestbedConfig
+from include.testing.builders import SMALL, decision
+from include.workloads.pattern import Levels
+from include.workloads.topologies import load_topology
 
 PAPER = HostFlavor(name="docker-host", vcpus=4, memory_mb=7168, usable_memory_share=0.9)
 """The Dockerhost VM of PeerJ CS 141."""
 
-TABLE_2 = {  # o_slo (ms), CPU shares, memory (MB), storage (MB)
-    "O1": (1500, 660, 452, 89),
-    "O2": (600, 131, 524, 68),
-    "O3": (750, 100, 430, 68),
-    "O4": (750, 83, 502, 68),
-    "O5": (750, 77, 527, 68),
-    "O6": (600, 65, 440, 68),
-    "O7": (700, 46, 464, 68),
-    "O8": (500, 74, 466, 68),
-    "O9": (1300, 47, 452, 70),
-}
-
 
 def manufacturing(memory_factor: float = 2.0) -> Topology:
-    """O1 to O9 of Tables 1 and 2 with the calibrated memory need, without reading YAML."""
-    operators = tuple(
-        Operator(
-            name=name,
-            label=name,
-            slo_ms=slo,
-            cpu_cores=shares / 1024,
-            memory_mb=memory * memory_factor,
-            storage_mb=storage,
-        )
-        for name, (slo, shares, memory, storage) in TABLE_2.items()
-    )
-    sources = tuple(
-        Source(name=name, label=name, items_per_level=items, size_bytes=size)
-        for name, items, size in (("S1", 5, 95), ("S2", 1, 12500), ("S3", 10, 90))
-    )
-    links = "S2 O1,S1 O2,S3 O6,O1 O3,O1 O4,O1 O5,O3 O7,O4 O7,O5 O7,O7 O9,O9 O8,O6 O8,O2 O8"
-    out = {("O7", "O9"): (1, 3), ("O9", "O8"): (1, 300), ("O6", "O8"): (1, 102)}
-    edges = []
-    for link in links.split(","):
-        origin, target = link.split()
-        items_out, items_in = out.get((origin, target), (1, 1))
-        edges.append(Edge(origin=origin, target=target, items_out=items_out, items_in=items_in))
-    return Topology(
-        name="manufacturing",
-        level_unit="machines",
-        emission_period_s=0.48,
-        operators=operators,
-        sources=sources,
-        edges=tuple(edges),
-    )
+    """O1 to O9 of Tables 1 and 2 with the calibrated memory need."""
+    topology = load_topology("manufacturing")
+    operators = (replace(op, memory_mb=op.memory_mb * memory_factor) for op in topology.operators)
+    return replace(topology, operators=tuple(operators))
+
+
+def a_config(topology: Topology, level: float | Levels = 1.0, **changes: Any) -> TestbedConfig:
+    """An hour on ten SMALL hosts; every source publishes at this level."""
+    levels = level if isinstance(level, Levels) else Levels((0.0,), (level,))
+    values: dict[str, Any] = {
+        "topology": topology,
+        "levels_of": {source.name: levels for source in topology.sources},
+        "flavor": SMALL,
+        "max_hosts": 10,
+        "btu_s": 600.0,
+        "duration_s": 3600.0,
+        "seed": 7,
+        "monitor_every_s": 15.0,
+        "calibration": {},
+        "faults": {},
+    }
+    return TestbedConfig(**(values | changes))
+
+
+def started(config: TestbedConfig, testbed: str, *, hosts: int = 1, instances: int = 1) -> Any:
+    """A testbed on which ``instances`` of every operator are up, dealt out to ``hosts`` hosts."""
+    made = TESTBEDS[testbed].build(config)
+    leases = [LeaseHost(config.flavor.name, f"h{number}") for number in range(hosts)]
+    names = [name for name in config.topology.operator_names for _ in range(instances)]
+    starts = [StartInstance(name, f"h{i % hosts}") for i, name in enumerate(names)]
+    made.deploy(decision(*leases, *starts))
+    return made
 
 
 def free_capacities(hosts: Iterable[FreeCapacity]) -> FreeCapacities:

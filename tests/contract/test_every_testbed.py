@@ -18,29 +18,20 @@ from include.model.decision import (
 from include.model.errors import StoreError
 from include.runs.measurements.store import to_arrow
 from include.testbeds import TESTBEDS
-from include.testbeds.base import TestbedConfig
 from include.testing.builders import SMALL, a_topology, an_operator, decision
 from include.workloads.pattern import Levels
+from tests.builders import a_config
 
 EMBEDDED = ("simulated", "flow")
 
 
 @pytest.fixture(params=EMBEDDED)
 def build(request):
-    def made(**changes):
-        values = {
-            "topology": a_topology(*(an_operator(n, service_ms=100.0) for n in ("O1", "O2"))),
-            "levels_of": {"S1": Levels((0.0,), (4.0,))},
-            "max_hosts": 10,
-            "flavor": SMALL,
-            "btu_s": 600.0,
-            "duration_s": 1800.0,
-            "seed": 7,
-            "monitor_every_s": 15.0,
-            "calibration": {"drain_s": 20, "host_boot_s": [30, 60]},
-            "faults": {},
-        }
-        return TESTBEDS[request.param].build(TestbedConfig(**(values | changes)))
+    def made(topology=None, **changes):
+        topology = topology or a_topology(*(an_operator(n, service_ms=100.0) for n in ("O1", "O2")))
+        calibration = {"drain_s": 20, "host_boot_s": [30, 60]}
+        usual = {"duration_s": 1800.0, "calibration": calibration}
+        return TESTBEDS[request.param].build(a_config(topology, 4.0, **(usual | changes)))
 
     return made
 

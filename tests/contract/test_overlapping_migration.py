@@ -14,9 +14,9 @@ from include.model.decision import LeaseHost, MigrateInstance, ReleaseHost, Star
 from include.model.decision import StopInstance as Stop
 from include.runs.measurements.store import to_arrow
 from include.testbeds import TESTBEDS
-from include.testbeds.base import TestbedConfig
 from include.testing.builders import SMALL, a_topology, an_operator, decision
 from include.workloads.pattern import Levels
+from tests.builders import a_config
 
 EMBEDDED = ("simulated", "flow")
 START_S, PULL_S, DRAIN_S, BOOT_S = 8, 12, 20, 40
@@ -41,20 +41,10 @@ def kind(request):
 
 def a_world(kind: str, instances: int = 1, **changes: Any) -> Any:
     """Instances of O1 on host-1, and host-2 without any; as many items as they can just do."""
-    rate = float(PER_S * instances)
-    values: dict[str, Any] = {
-        "topology": a_topology(an_operator("O1", service_ms=100.0)),
-        "levels_of": {"S1": Levels((0.0, float(ARRIVES_S)), (rate, 0.0))},
-        "max_hosts": 10,
-        "flavor": SMALL,
-        "btu_s": 600.0,
-        "duration_s": 600.0,
-        "seed": 7,
-        "monitor_every_s": 1.0,
-        "calibration": CALIBRATION,
-        "faults": {},
-    }
-    testbed = TESTBEDS[kind].build(TestbedConfig(**(values | changes)))
+    levels = Levels((0.0, float(ARRIVES_S)), (float(PER_S * instances), 0.0))
+    usual = {"duration_s": 600.0, "monitor_every_s": 1.0, "calibration": CALIBRATION}
+    topology = a_topology(an_operator("O1", service_ms=100.0))
+    testbed = TESTBEDS[kind].build(a_config(topology, levels, **(usual | changes)))
     hosts = [LeaseHost(SMALL.name, "a"), LeaseHost(SMALL.name, "b")]
     testbed.deploy(decision(*hosts, *[StartInstance("O1", "a")] * instances))
     return testbed

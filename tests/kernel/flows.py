@@ -6,13 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from include.model.decision import LeaseHost, StartInstance
 from include.model.host import HostFlavor
 from include.model.topology import Topology
-from include.testbeds import TESTBEDS
 from include.testbeds.base import TestbedConfig
-from include.testing.builders import a_topology, an_operator, decision
+from include.testing.builders import a_topology, an_operator
 from include.workloads.pattern import Levels
+from tests import builders
 
 SHARED = HostFlavor(name="shared", vcpus=4, memory_mb=64_000, cpu_shared=True)
 """Four cores, room for 64 instances of ``an_operator()``."""
@@ -36,33 +35,15 @@ def a_chain(*names: str, service_ms: float = 100.0, **changes: Any) -> Topology:
 
 def a_config(topology: Topology, level: float | Levels = 5.0, **changes: Any) -> TestbedConfig:
     """An hour on SHARED hosts; ``level`` items a second from every source."""
-    levels = level if isinstance(level, Levels) else Levels((0.0,), (level,))
-    values: dict[str, Any] = {
-        "topology": topology,
-        "levels_of": {source.name: levels for source in topology.sources},
-        "flavor": SHARED,
-        "max_hosts": 10,
-        "btu_s": 600.0,
-        "duration_s": 3600.0,
-        "seed": 7,
-        "monitor_every_s": 15.0,
-        "calibration": {},
-        "faults": {},
-    }
     calibration = QUIET | dict(changes.pop("calibration", {}))
-    return TestbedConfig(**(values | changes | {"calibration": calibration}))
+    return builders.a_config(
+        topology, level, **({"flavor": SHARED} | changes), calibration=calibration
+    )
 
 
-def started(
-    config: TestbedConfig, *, hosts: int = 1, instances: int = 1, testbed: str = "flow"
-) -> Any:
-    """A testbed on which ``instances`` of every operator are up, dealt out to ``hosts`` hosts."""
-    made = TESTBEDS[testbed].build(config)
-    leases = [LeaseHost(config.flavor.name, f"h{number}") for number in range(hosts)]
-    names = [name for name in config.topology.operator_names for _ in range(instances)]
-    starts = [StartInstance(name, f"h{i % hosts}") for i, name in enumerate(names)]
-    made.deploy(decision(*leases, *starts))
-    return made
+def started(config: TestbedConfig, testbed: str = "flow", **placed: int) -> Any:
+    """That of tests.builders, fluid unless another is named."""
+    return builders.started(config, testbed, **placed)
 
 
 def rows_of(table: dict[str, Any], operator: str) -> np.ndarray:

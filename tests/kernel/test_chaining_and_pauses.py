@@ -9,11 +9,10 @@ from hypothesis import strategies as st
 
 from include.model.decision import LeaseHost, StartInstance, StopInstance
 from include.model.topology import Edge, Source, Topology
-from include.testbeds.base import TestbedConfig
 from include.testbeds.simulated import kernel
 from include.testbeds.simulated.testbed import SimulatedTestbed
 from include.testing.builders import SMALL, a_topology, an_operator, decision
-from include.workloads.pattern import Levels
+from tests.builders import a_config
 from tests.kernel.worlds import a_network, column, poisson_us, publish, waiting_items
 
 IMAGES, QUERIES = 1, 0  # in flow order the chained operator comes first
@@ -155,11 +154,9 @@ def a_testbed(**calibration) -> SimulatedTestbed:
         "service_cv": 0.0, "latency_ms": 0, "cpu_noise": 0.0, "host_boot_s": [0, 0],
         "instance_start_s": [10, 10], "image_pull_s": [0, 0], "drain_s": 2, "sample_every_items": 1,
     }  # fmt: skip
-    config = TestbedConfig(
-        topology=topology, levels_of={"S1": Levels((0.0,), (1.0,))}, max_hosts=10, flavor=SMALL,
-        btu_s=600.0, duration_s=600.0, seed=1, monitor_every_s=0.5,
-        calibration=settled | calibration, faults={},
-    )  # fmt: skip
+    config = a_config(
+        topology, duration_s=600.0, seed=1, monitor_every_s=0.5, calibration=settled | calibration
+    )
     testbed = SimulatedTestbed(config)
     testbed.deploy(decision(LeaseHost(SMALL.name, "a"), StartInstance("O1", "a")))
     return testbed

@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 
 from include.model.decision import LeaseHost, ReleaseHost, StartInstance, StopInstance
-from include.testbeds import TESTBEDS
-from include.testbeds.base import TestbedConfig
 from include.testbeds.simulated import kernel
 from include.testbeds.simulated.kernel import BLOCK, NEVER
 from include.testbeds.simulated.publications import Publications, RandomPublications
@@ -15,6 +13,7 @@ from include.testbeds.virtual.draws import Draws
 from include.testbeds.virtual.testbed import VirtualTestbed
 from include.testing.builders import SMALL, a_topology, an_operator, decision
 from include.workloads.pattern import Levels
+from tests.builders import a_config, started
 from tests.kernel.worlds import a_network, column
 
 HOUR_US = 3_600_000_000
@@ -116,21 +115,13 @@ def test_items_wait_through_pauses_without_a_gap_whenever_the_monitor_reads():
 
 @pytest.fixture
 def testbed() -> VirtualTestbed:
-    config = TestbedConfig(
-        topology=a_topology(an_operator("O1", service_ms=100.0)),
-        levels_of={"S1": Levels((0.0,), (1.0,))},
-        max_hosts=10,
-        flavor=SMALL,
-        btu_s=600.0,
+    calibration = {"drain_s": 20, "service_cv": 0}
+    config = a_config(
+        a_topology(an_operator("O1", service_ms=100.0)),
         duration_s=14 * DAY_S,
-        seed=7,
-        monitor_every_s=15.0,
-        calibration={"drain_s": 20, "service_cv": 0},
-        faults={},
+        calibration=calibration,
     )
-    made = TESTBEDS["simulated"].build(config)
-    made.deploy(decision(LeaseHost(SMALL.name, "a"), StartInstance("O1", "a")))
-    return made
+    return started(config, "simulated")
 
 
 def test_what_is_kept_after_many_leases_is_what_was_kept_after_one(testbed):

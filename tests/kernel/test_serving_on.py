@@ -8,10 +8,9 @@ import pytest
 from include.model.decision import LeaseHost, MigrateInstance, ReleaseHost, StartInstance
 from include.model.decision import StopInstance as Stop
 from include.model.topology import Edge, Source, Topology
-from include.testbeds.base import TestbedConfig
 from include.testbeds.simulated.testbed import SimulatedTestbed
 from include.testing.builders import SMALL, a_topology, an_operator, decision
-from include.workloads.pattern import Levels
+from tests.builders import a_config
 from tests.kernel.worlds import a_network, publish
 
 CALIBRATION = {"latency_ms": 0, "service_cv": 0, "sample_every_items": 1, "service_ms": {"O1": 900}}
@@ -19,20 +18,8 @@ CALIBRATION = {"latency_ms": 0, "service_cv": 0, "sample_every_items": 1, "servi
 
 def a_world(level: float = 2.0, instances: int = 2) -> SimulatedTestbed:
     """Two instances of O1, of 0.9 s an item, each with its own host; ``level`` items a second."""
-    testbed = SimulatedTestbed(
-        TestbedConfig(
-            topology=a_topology("O1"),
-            flavor=SMALL,
-            levels_of={"S1": Levels((0.0,), (level,))},
-            duration_s=600.0,
-            seed=1,
-            btu_s=600.0,
-            monitor_every_s=15.0,
-            calibration=CALIBRATION,
-            max_hosts=10,
-            faults={},
-        )
-    )
+    config = a_config(a_topology("O1"), level, duration_s=600.0, seed=1, calibration=CALIBRATION)
+    testbed = SimulatedTestbed(config)
     hosts = [LeaseHost(SMALL.name, f"new-{n}") for n in range(instances)]
     starts = [StartInstance("O1", f"new-{n}") for n in range(instances)]
     testbed.deploy(decision(*hosts, *starts))

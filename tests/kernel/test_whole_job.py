@@ -15,11 +15,10 @@ from include.model.decision import (
     StopInstance,
 )
 from include.runs.measurements.store import to_arrow
-from include.testbeds.base import TestbedConfig
 from include.testbeds.simulated import kernel
 from include.testbeds.simulated.testbed import SimulatedTestbed
 from include.testing.builders import SMALL, a_topology, an_operator, decision
-from include.workloads.pattern import Levels
+from tests.builders import a_config
 
 GAP_S = 3.0
 HOT = {"gap_s": [GAP_S], "hot_s": [9, 9], "hot_factor": [2, 2]}
@@ -39,20 +38,15 @@ def a_job(level: float = 0.9, *, room: int = 0, **changes: Any) -> SimulatedTest
     }
     if room:
         calibration["buffer_items"] = {"O1": room}
-    testbed = SimulatedTestbed(
-        TestbedConfig(
-            topology=a_topology(an_operator("O1", service_ms=1000.0)),
-            flavor=SMALL,
-            levels_of={"S1": Levels((0.0,), (level,))},
-            duration_s=600.0,
-            seed=1,
-            btu_s=600.0,
-            monitor_every_s=5.0,
-            calibration=calibration | changes,
-            max_hosts=10,
-            faults={},
-        )
+    config = a_config(
+        a_topology(an_operator("O1", service_ms=1000.0)),
+        level,
+        duration_s=600.0,
+        seed=1,
+        monitor_every_s=5.0,
+        calibration=calibration | changes,
     )
+    testbed = SimulatedTestbed(config)
     testbed.deploy(decision(LeaseHost(SMALL.name, "first"), StartInstance("O1", "first")))
     return testbed
 

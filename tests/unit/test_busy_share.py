@@ -9,13 +9,12 @@ import numpy as np
 import pytest
 
 from include.model.decision import LeaseHost, StartInstance, StopInstance
-from include.testbeds import TESTBEDS
-from include.testbeds.base import ACTS, TestbedConfig
+from include.testbeds.base import ACTS
 from include.testbeds.live.reading import LiveReading
 from include.testbeds.live.samples import observed_of, operator_samples
 from include.testbeds.virtual.busy import BusyMeter
 from include.testing.builders import SMALL, a_topology, an_operator, decision
-from include.workloads.pattern import Levels
+from tests.builders import a_config, started
 
 PERIOD_S = 15.0
 
@@ -24,21 +23,9 @@ PERIOD_S = 15.0
 def testbed(request):
     """Four items per second, 100 ms each on O1 and 200 ms on O2, one instance of each."""
     operators = (an_operator("O1", service_ms=100.0), an_operator("O2", service_ms=200.0))
-    config = TestbedConfig(
-        topology=a_topology(*operators),
-        levels_of={"S1": Levels((0.0,), (4.0,))},
-        max_hosts=10,
-        flavor=SMALL,
-        btu_s=600.0,
-        duration_s=3600.0,
-        seed=7,
-        monitor_every_s=PERIOD_S,
-        calibration={"drain_s": 20, "host_boot_s": [30, 60]},
-        faults={"monitoring_gaps_per_hour": 0},
-    )
-    testbed = TESTBEDS[request.param].build(config)
-    start = [StartInstance(name, "first") for name in ("O1", "O2")]
-    testbed.deploy(decision(LeaseHost(SMALL.name, "first"), *start))
+    calibration = {"drain_s": 20, "host_boot_s": [30, 60]}
+    config = a_config(a_topology(*operators), 4.0, calibration=calibration)
+    testbed = started(config, request.param)
     yield testbed
     testbed.close()
 

@@ -18,7 +18,6 @@ from include.experiment.run import resolve
 from include.experiment.spec import NAMED
 from include.model.errors import CapacityExhausted, SpecError
 from include.model.topology import Edge
-from include.testbeds.base import TestbedConfig
 from include.testbeds.live.calibration import load_calibration
 from include.testbeds.live.files import REPOSITORY, live_state
 from include.testbeds.live.fleet import LiveFleet, LiveHost, LiveInstance, live_fleet
@@ -27,8 +26,9 @@ from include.testbeds.live.processes import DetachedProcess
 from include.testbeds.live.reading import LiveReading
 from include.testbeds.live.record import COLUMNS, Journal
 from include.testbeds.live.testbed import LiveTestbed
-from include.testing.builders import SMALL, a_topology, an_operator
+from include.testing.builders import a_topology, an_operator
 from include.workloads.topologies import load_topology
+from tests.builders import a_config
 
 
 def test_every_problem_of_a_topology_is_named():
@@ -59,19 +59,8 @@ def test_the_live_topology_fits_its_hosts():
 
 def test_a_look_at_a_live_run_takes_nothing_from_its_controller():
     topology = a_topology(an_operator("O1", service_ms=3.0))
-    config = TestbedConfig(
-        topology=topology,
-        levels_of={},
-        flavor=SMALL,
-        max_hosts=1,
-        btu_s=600.0,
-        duration_s=600.0,
-        seed=1,
-        monitor_every_s=15.0,
-        calibration=load_calibration("default").model_dump(mode="json"),
-        faults={},
-        run="looked-at",
-    )
+    calibration = load_calibration("default").model_dump(mode="json")
+    config = a_config(topology, calibration=calibration, run="looked-at")
     testbed = LiveTestbed(config, hosts=object())
     testbed._state.reading = LiveReading(
         time_s=0.0, waiting={"O1": 0}, arrived={"O1": 9}, completed={"O1": 7}

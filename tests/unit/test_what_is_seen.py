@@ -10,14 +10,12 @@ from include.controllers.base import Delays
 from include.experiment.controller_setting import delays_of
 from include.experiment.run import resolve
 from include.experiment.spec import RunSpec
-from include.model.decision import LeaseHost, StartInstance
-from include.testbeds import TESTBEDS
-from include.testbeds.base import ACTS, TestbedConfig
+from include.testbeds.base import ACTS
 from include.testbeds.live.calibration import load_calibration
 from include.testbeds.live.reading import LiveReading
 from include.testbeds.live.samples import observed_of, operator_samples
-from include.testing.builders import SMALL, a_topology, an_operator, decision
-from include.workloads.pattern import Levels
+from include.testing.builders import a_topology, an_operator
+from tests.builders import a_config, started
 
 PER_S = 4.0
 GAP = {"monitoring_gaps_per_hour": 6}
@@ -29,22 +27,9 @@ def build(request):
 
     def built(service_ms: float, **changes):
         operators = (an_operator("O1", service_ms=100.0), an_operator("O2", service_ms=service_ms))
-        values = {
-            "topology": a_topology(*operators),
-            "levels_of": {"S1": Levels((0.0,), (PER_S,))},
-            "max_hosts": 10,
-            "flavor": SMALL,
-            "btu_s": 600.0,
-            "duration_s": 3600.0,
-            "seed": 7,
-            "monitor_every_s": 15.0,
-            "calibration": {"sample_every_items": 1},
-            "faults": {},
-        }
-        testbed = TESTBEDS[request.param].build(TestbedConfig(**(values | changes)))
-        start = [StartInstance(name, "first") for name in ("O1", "O2")]
-        testbed.deploy(decision(LeaseHost(SMALL.name, "first"), *start))
-        return testbed
+        usual = {"calibration": {"sample_every_items": 1}}
+        config = a_config(a_topology(*operators), PER_S, **(usual | changes))
+        return started(config, request.param)
 
     return built
 
