@@ -16,13 +16,13 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import astuple, dataclass
-from pathlib import Path
 from typing import Any
 
 from include.experiment.run import resolve
 from include.experiment.spec import RunSpec
 from include.runs.session import Session
 from include.testbeds.simulated import kernel
+from tests.bench.growth import memory_mb
 
 SIZES = (10, 100, 1000)
 COST_AT_MOST = 2.0
@@ -91,9 +91,6 @@ def _measured(spec: RunSpec) -> Cost:
         kernel.advance = advance
     ran_s = time.process_time()
     observation = session.loop.testbed.look()
-    # Not from getrusage: after a fork that still counts the memory of the process before.
-    with Path("/proc/self/status").open(encoding="ascii") as status:
-        peak_kb = next(int(line.split()[1]) for line in status if line.startswith("VmHWM"))
     return Cost(
         instances=len(observation.instances),
         hosts=len(observation.hosts),
@@ -101,7 +98,7 @@ def _measured(spec: RunSpec) -> Cost:
         deployed_s=deployed_s - begun_s,
         ran_s=ran_s - deployed_s,
         kernel_s=in_kernel_s[0],
-        peak_mb=peak_kb / 1024,
+        peak_mb=memory_mb("VmHWM"),
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
@@ -13,6 +12,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from tests.digests import digests
 
 DEADLINE_S = 900.0
 """Three times what a run and its tables have been seen to take on a machine that is busy."""
@@ -123,8 +124,4 @@ def started(
 
 def measured(folder: Path) -> dict[str, str]:
     """SHA-256 of every measured Parquet file of an experiment, by its path."""
-    files = sorted((folder / "measurements").rglob("*.parquet"))
-    return {
-        str(file.relative_to(folder)): hashlib.sha256(file.read_bytes()).hexdigest()
-        for file in files
-    }
+    return digests(folder / "measurements", files="*.parquet")

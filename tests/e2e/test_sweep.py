@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import hashlib
 import json
 import os
 import signal
@@ -21,6 +20,7 @@ from include.runs import stages
 from include.runs.spark.sweep import STATUS, sweep
 from include.runs.stored import ASKED
 from infra.airflow.processes import processes_of
+from tests.digests import digests
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 
@@ -51,14 +51,6 @@ batch.run_all = run_all_or_die
 def status_of(root: Path) -> dict[str, dict[str, str]]:
     with (root / "swept" / STATUS).open(encoding="utf-8") as file:
         return {row["run"]: row for row in csv.DictReader(file)}
-
-
-def digests(root: Path) -> dict[str, str]:
-    return {
-        path.relative_to(root).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in sorted(root.rglob("*"))
-        if path.is_file() and path.name not in (STATUS, ASKED)
-    }
 
 
 LONG = {
@@ -112,8 +104,8 @@ def test_a_driver_that_is_killed_leaves_nothing_behind_but_what_is_complete(tmp_
     assert {row.outcome for row in rows} == {"measured", "reused"}
     for point in points[:2]:
         stages.run_all(point, tmp_path / "alone")
-    alone = digests(tmp_path / "alone")
-    assert {path: digest for path, digest in digests(root).items() if path in alone} == alone
+    alone, swept = (digests(where, STATUS, ASKED) for where in (tmp_path / "alone", root))
+    assert {path: swept[path] for path in alone} == alone
     assert set(status_of(root)) == {point.run_id for point in points}
 
 
@@ -154,4 +146,4 @@ def test_one_point_fails_one_kills_its_worker_and_a_repetition_completes_them(tm
 
     for point in points:
         stages.run_all(point, tmp_path / "alone")
-    assert digests(root) == digests(tmp_path / "alone")
+    assert digests(root, STATUS, ASKED) == digests(tmp_path / "alone", STATUS, ASKED)

@@ -5,7 +5,6 @@ Also the code of a controller whose folder no worker knows.
 
 from __future__ import annotations
 
-import hashlib
 import re
 from pathlib import Path
 
@@ -13,20 +12,15 @@ import pytest
 
 from include.experiment.matrix import runs_in_file
 from include.runs import stages
+from include.runs.spark.sweep import STATUS
+from include.runs.stored import ASKED
 from tests.bench.sweeps import NAME, Swept, main, problems
+from tests.digests import digests
 from tests.e2e.own_controller import OWN, write_own
 
 pytestmark = pytest.mark.spark
 
 RUNS = 36
-
-
-def digests(root: Path) -> dict[str, str]:
-    return {
-        path.relative_to(root).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in sorted(root.rglob("*"))
-        if path.is_file() and path.suffix != ".csv"
-    }
 
 
 def test_nothing_is_lost_and_nothing_twice_when_a_worker_is_killed(
@@ -50,8 +44,8 @@ def test_nothing_is_lost_and_nothing_twice_when_a_worker_is_killed(
     root, alone = tmp_path / "data", tmp_path / "alone"
     for point in runs_in_file(tmp_path / f"{NAME}.yaml")[:: RUNS // 2]:
         stages.run_all(point, alone)
-    expected = digests(alone)
-    assert {path: sha256 for path, sha256 in digests(root).items() if path in expected} == expected
+    expected, swept = (digests(where, STATUS, ASKED) for where in (alone, root))
+    assert {path: swept[path] for path in expected} == expected
 
 
 def test_what_is_lost_or_there_twice_is_named(tmp_path: Path) -> None:

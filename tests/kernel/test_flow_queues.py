@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -24,6 +20,7 @@ from include.workloads.pattern import Levels
 from tests.builders import PAPER, manufacturing
 from tests.kernel.flows import SHARED, a_chain, a_config, rows_of, started
 from tests.kernel.test_queueing_theory import erlang_c_wait_s
+from tests.kernel.worlds import printed
 
 SERVICE_MS = {
     "O1": 992,
@@ -267,19 +264,8 @@ for name, array in sorted(testbed.queues.arrays().items()):
 
 
 def test_compiled_and_plain_python_agree():
-    def digest(**environment):
-        done = subprocess.run(
-            [sys.executable, "-c", TWIN],
-            env=os.environ | environment,
-            cwd=Path(__file__).parents[2],
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        return done.stdout
-
-    compiled = digest()
-    assert compiled == digest(NUMBA_DISABLE_JIT="1")
+    compiled = printed(TWIN)
+    assert compiled == printed(TWIN, NUMBA_DISABLE_JIT="1")
     assert "counts" in compiled
 
 

@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -15,7 +10,7 @@ from hypothesis import strategies as st
 from include.testbeds.simulated import kernel
 from include.testing.builders import a_topology, an_operator
 from tests.builders import manufacturing
-from tests.kernel.worlds import a_network, column, poisson_us, waiting_items
+from tests.kernel.worlds import a_network, column, poisson_us, printed, waiting_items
 
 SERVICE_MS = {"O1": 1246, "O2": 75, "O3": 111, "O4": 111, "O5": 111, "O6": 26, "O7": 9, "O8": 6}
 
@@ -185,17 +180,6 @@ print(waiting_items(network, 20_000_000))
 
 
 def test_compiled_and_plain_python_agree():
-    def digest(**environment):
-        done = subprocess.run(
-            [sys.executable, "-c", TWIN],
-            env=os.environ | environment,
-            cwd=Path(__file__).parents[2],
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        return done.stdout
-
-    compiled = digest()
-    assert compiled == digest(NUMBA_DISABLE_JIT="1")
+    compiled = printed(TWIN)
+    assert compiled == printed(TWIN, NUMBA_DISABLE_JIT="1")
     assert len(compiled) > 64

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +19,7 @@ from include.testbeds.virtual.calibration import VirtualCalibration
 from include.testing.builders import a_topology, an_operator
 from include.workloads.pattern import Levels
 
+REPOSITORY = Path(__file__).parents[2]
 HONEST = VirtualCalibration(latency_ms=0, sample_every_items=1, stalls_per_hour=0)
 
 
@@ -76,3 +81,12 @@ def column(records: np.ndarray, index: int) -> np.ndarray:
 def waiting_items(network: QueueingNetwork, now_us: int) -> np.ndarray:
     """Items per operator that have arrived by now and not started."""
     return network.read(now_us, 1)[0][:, 0]
+
+
+def printed(code: str, **environment: str) -> str:
+    """What the code prints in a process of its own."""
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=os.environ | environment, cwd=REPOSITORY,
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    return done.stdout

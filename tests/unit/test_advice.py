@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -25,6 +24,7 @@ from include.model.observation import Observation
 from include.runs import stages
 from include.runs.session import Session
 from tests.command_line import said
+from tests.digests import digests
 
 ADVISORS = ["keda", {"name": "tide", "care": 2}, {"name": "fugu-local", "interval_s": 7.3}]
 FAULTS = {
@@ -44,14 +44,6 @@ def a_spec(**fields: Any) -> RunSpec:
     raw = {"name": "beside", "controllers": "btu", "patterns": "random_walk_1"} | fields
     (spec,) = parse_spec(raw, source="a test").points()
     return spec
-
-
-def digests(root: Path) -> dict[str, str]:
-    return {
-        path.relative_to(root).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in sorted(root.rglob("*"))
-        if path.is_file()
-    }
 
 
 def measured(spec: RunSpec, root: Path) -> dict[str, list[dict[str, Any]]]:

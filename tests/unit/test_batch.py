@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import multiprocessing
 import signal
 import subprocess
@@ -18,6 +17,7 @@ from include.model.errors import TestbedError
 from include.runs.batch import DIED, require_complete, run_batch
 from include.runs.stages import store_of
 from include.testbeds import TESTBEDS
+from tests.digests import digests
 
 
 def a_spec(seed: int, **changes) -> RunSpec:
@@ -47,14 +47,6 @@ run_batch(specs, Path(sys.argv[1]), side_by_side=2)
 SPECS = [a_spec(3), a_spec(1), a_spec(2, controller="threshold")]
 
 
-def digests(root):
-    return {
-        path.relative_to(root).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in sorted(root.rglob("*"))
-        if path.is_file() and ".draft-" not in path.name  # what a kill leaves, nobody reads
-    }
-
-
 @pytest.fixture(scope="module")
 def alone(tmp_path_factory):
     root = tmp_path_factory.mktemp("alone")
@@ -68,7 +60,7 @@ def test_neither_the_processes_nor_a_run_that_fails_matter_to_the_others(alone, 
     assert [result.spec for result in results] == SPECS
     assert [result.summaries for result in results] == [result.summaries for result in alone[0]]
     assert sorted(run.spec.run_id for run in heard) == sorted(run.run_id for run in specs)
-    assert digests(tmp_path) == alone[1]
+    assert digests(tmp_path, ".draft-") == alone[1]
     assert failed.outcome == "failed"
     with pytest.raises(TestbedError, match=r"1 of 4 runs failed(.|\n)*zigzag"):
         require_complete([failed, *results])
@@ -104,13 +96,13 @@ def test_complete_runs_are_reused(alone):
 
 def test_an_interrupted_run_goes_on(alone, tmp_path):
     run_batch(SPECS[:1], tmp_path, processes=1)
-    whole = digests(tmp_path)
+    whole = digests(tmp_path, ".draft-")
     store = store_of(SPECS[0], tmp_path)
     for path in (store.manifest, store.commit(1), store.part("lease", 0)):
         path.unlink()
     kept = store.commit(0).stat().st_mtime_ns
     assert run_batch(SPECS[:1], tmp_path)[0].outcome == "measured"
-    assert digests(tmp_path) == whole
+    assert digests(tmp_path, ".draft-") == whole
     assert store.commit(0).stat().st_mtime_ns == kept
 
 
@@ -136,7 +128,7 @@ def test_a_killed_worker_costs_time_but_no_run(alone, tmp_path):
     results = run_batch(SPECS, tmp_path, processes=2, report=kill_the_other_worker_once)
     assert killed
     assert [result.outcome for result in results] == ["measured"] * 3
-    assert digests(tmp_path) == alone[1]
+    assert digests(tmp_path, ".draft-") == alone[1]
 
 
 def test_a_run_whose_process_never_survives_fails_by_itself(tmp_path):
@@ -167,7 +159,7 @@ def test_runs_in_real_time_are_measured_side_by_side_when_told_to(alone, tmp_pat
     results = run_batch(SPECS, tmp_path, side_by_side=2, report=finished)
     assert [one.spec for one in results] == SPECS
     assert max(at_once) <= 2
-    assert digests(tmp_path) == alone[1]
+    assert digests(tmp_path, ".draft-") == alone[1]
 
 
 @pytest.mark.usefixtures("in_real_time")
@@ -185,7 +177,7 @@ def test_a_killed_run_fails_alone_and_goes_on_when_started_again(alone, tmp_path
     assert sorted(one.error for one in results) == ["", "", DIED]
     again = run_batch(SPECS, tmp_path, side_by_side=3)
     assert sorted(one.outcome for one in again) == ["measured", "reused", "reused"]
-    assert digests(tmp_path) == alone[1]
+    assert digests(tmp_path, ".draft-") == alone[1]
 
 
 def test_an_interrupt_ends_every_run_that_is_under_way(tmp_path):

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
-from pathlib import Path
 
 import pytest
 
@@ -15,6 +13,7 @@ from include.runs import stages
 from include.runs.batch import run_batch
 from include.runs.measurements.store import RunStore
 from include.testbeds import TESTBEDS, TestbedRegistration
+from tests.digests import digests
 
 SPEC = RunSpec(
     experiment="kx", controller="btu", pattern="stepwise", btu_min=2, seed=1, duration_min=4
@@ -31,13 +30,6 @@ def measured(tmp_path_factory):
 @pytest.fixture
 def root(measured, tmp_path):
     return shutil.copytree(measured, tmp_path / "data")
-
-
-def parts(root: Path) -> dict[str, str]:
-    return {
-        str(path.relative_to(root)): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in sorted(root.rglob("*.parquet"))
-    }
 
 
 def empty(store: RunStore) -> None:
@@ -95,7 +87,7 @@ def test_what_is_damaged_is_named_and_measured_again(harm, named, root, measured
     (result,) = run_batch([SPEC], root, processes=1)
     assert result.outcome == "measured"
     assert named in result.how
-    assert parts(root) == parts(measured)
+    assert digests(root, files="*.parquet") == digests(measured, files="*.parquet")
     (again,) = run_batch([SPEC], root, processes=1)
     assert again.outcome == "reused"
 
@@ -110,7 +102,7 @@ def test_an_interrupted_run_with_a_damaged_commit_is_measured_anew(root, measure
         stages.control_windows(SPEC, root, 0, 1)
     (result,) = run_batch([SPEC], root, processes=1)
     assert "commits/000.json is damaged" in result.how
-    assert parts(root) == parts(measured)
+    assert digests(root, files="*.parquet") == digests(measured, files="*.parquet")
 
 
 def test_a_damaged_live_run_is_kept_and_its_command_said(root, monkeypatch):
@@ -118,8 +110,8 @@ def test_a_damaged_live_run_is_kept_and_its_command_said(root, monkeypatch):
     monkeypatch.setattr(stages, "TESTBEDS", {"simulated": slow})
     store = stages.store_of(SPEC, root)
     empty(store)
-    before = parts(root)
+    before = digests(root, files="*.parquet")
     (result,) = run_batch([SPEC], root, processes=1)
     assert result.outcome == "failed"
     assert f"tidebench remove {store.folder} {SPEC.run_id}" in result.error
-    assert parts(root) == before
+    assert digests(root, files="*.parquet") == before

@@ -21,6 +21,7 @@ from include.model.errors import SetupError, StoreError
 from include.runs import stages
 from include.runs import versions as code_versions
 from include.runs.measurements.rows import UNREAD
+from tests.digests import digests
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -36,14 +37,6 @@ def a_spec(**changes):
         "faults": {"instance_crashes_per_hour": 2, "monitoring_gaps_per_hour": 6},
     }
     return RunSpec(**(values | changes))
-
-
-def digests(root):
-    return {
-        path.relative_to(root).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in sorted(root.rglob("*"))
-        if path.is_file()
-    }
 
 
 @pytest.fixture(scope="module")
