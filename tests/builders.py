@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from include.controllers.placement import FreeCapacities, FreeCapacity
+from include.experiment.spec import RunSpec
 from include.model.decision import LeaseHost, StartInstance
 from include.model.host import HostFlavor
 from include.model.topology import Topology
@@ -55,6 +56,19 @@ def started(config: TestbedConfig, testbed: str, *, hosts: int = 1, instances: i
     starts = [StartInstance(name, f"h{i % hosts}") for i, name in enumerate(names)]
     made.deploy(decision(*leases, *starts))
     return made
+
+
+def run_spec(**changes: Any) -> RunSpec:
+    """A run of twenty minutes."""
+    values: dict[str, Any] = {
+        "experiment": "test",
+        "controller": "btu",
+        "pattern": "stepwise",
+        "btu_min": 10,
+        "seed": 1,
+        "duration_min": 20,
+    }
+    return RunSpec(**(values | changes))
 
 
 def free_capacities(hosts: Iterable[FreeCapacity]) -> FreeCapacities:

@@ -18,12 +18,12 @@ from pathlib import Path
 import yaml
 
 from include.experiment.run import Run, resolve
-from include.experiment.spec import RunSpec
 from include.testbeds.virtual.calibration import VirtualCalibration
 from tests.bench.heap_network import HeapNetwork
 from tests.bench.kernel_network import KernelNetwork
 from tests.bench.simpy_network import SimpyNetwork
 from tests.bench.turns import BTU_MIN, against, in_memory, stepwise, stored
+from tests.builders import run_spec
 
 DEMO = Path(__file__).parents[2] / "include" / "experiment" / "specs" / "demo.yaml"
 Peer = KernelNetwork | HeapNetwork | SimpyNetwork
@@ -58,14 +58,7 @@ def row(name: str, took_s: list[float], counted: int = 0) -> float:
 
 def peer_run(minutes: float) -> tuple[Run, Callable[[type[Peer]], int]]:
     """A run under ``fixed``, where nothing scales, and what executes the same without control."""
-    spec = RunSpec(
-        experiment="bench",
-        controller="fixed",
-        pattern="stepwise",
-        btu_min=minutes,
-        seed=1,
-        duration_min=minutes,
-    )
+    spec = run_spec(experiment="bench", controller="fixed", btu_min=minutes, duration_min=minutes)
     run = resolve(spec)
     calibration = VirtualCalibration.model_validate(run.calibration)
 

@@ -10,11 +10,11 @@ import pytest
 
 from include.experiment.prices import PRICE_BOOKS
 from include.experiment.run import Run, resolve
-from include.experiment.spec import RunSpec
 from include.results.bounds.cover import BUSY_AT_MOST, Cover, cover_of_demand, first_fit_hosts
 from include.results.bounds.demand import demand_of
 from include.results.bounds.parts import CostParts, HostUse, leased_for, parts_of
 from include.results.tables.covers import read_covers, read_parts
+from tests.builders import run_spec
 from tests.command_line import refused, said
 
 BOOK = PRICE_BOOKS["btu10"]
@@ -23,10 +23,7 @@ READINGS = 20
 
 @pytest.fixture(scope="module")
 def run() -> Run:
-    spec = RunSpec(
-        experiment="parts", controller="btu", pattern="random_walk_1", btu_min=10, seed=1,
-        duration_min=20,
-    )  # fmt: skip
+    spec = run_spec(experiment="parts", pattern="random_walk_1")
     return resolve(spec)
 
 

@@ -10,13 +10,11 @@ from typing import Any
 
 import pytest
 
-from include.experiment.spec import RunSpec
 from include.model.errors import StoreError
 from include.runs.stages import run_all
+from tests.builders import run_spec
 
-RUN = RunSpec(
-    experiment="waits", controller="fixed", pattern="stepwise", btu_min=1, seed=1, duration_min=2
-)
+RUN = run_spec(experiment="waits", controller="fixed", btu_min=1, duration_min=2)
 CELL = {"name": RUN.run_id, "runs": [RUN.to_json()]}
 
 

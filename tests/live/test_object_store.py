@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from pyarrow.fs import FileSelector, FileSystem
 
-from include.experiment.spec import RunSpec
 from include.runs.stages import run_all
+from tests.builders import run_spec
 from tests.command_line import said
 
 pytestmark = [pytest.mark.live]
@@ -39,10 +39,7 @@ def bucket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 
 def test_tables_and_pages_are_those_of_the_local_folder(tmp_path: Path, bucket: str) -> None:
-    spec = RunSpec(
-        experiment="small", controller="btu", pattern="stepwise", btu_min=10, seed=1,
-        duration_min=10, summaries_only=True,
-    )  # fmt: skip
+    spec = run_spec(experiment="small", duration_min=10, summaries_only=True)
     run_all(spec, tmp_path)
     there = bucket.format("a/small")
     output = said("copy", str(tmp_path / "small"), there)

@@ -16,16 +16,14 @@ from typing import Any
 import httpx
 import pytest
 
-from include.experiment.spec import Choice, RunSpec
+from include.experiment.spec import Choice
 from include.runs import stages
 from include.runs.monitoring.collector import METRICS, OF_ALL
+from tests.builders import run_spec
 from tests.conftest import REPOSITORY
 from tests.prometheus_server import prometheus
 
-SPEC = RunSpec(
-    experiment="watched", controller="btu", pattern="stepwise", btu_min=5, seed=3, duration_min=20,
-    advisors=(Choice("keda", {}),),
-)  # fmt: skip
+SPEC = run_spec(experiment="watched", btu_min=5, seed=3, advisors=(Choice("keda", {}),))
 DEADLINE_S = 120.0
 DASHBOARD = REPOSITORY / "infra" / "grafana" / "runs.json"
 

@@ -19,16 +19,13 @@ from include.runs.measurements.store import RunStore
 from include.runs.measurements.window import read_window
 from include.runs.monitoring.collector import METRICS, OF_ALL, RunsCollector
 from include.runs.monitoring.progress import begin
+from tests.builders import run_spec
 
 LEVEL = "near_real_time"
 
 
 def a_spec(**changes: object) -> RunSpec:
-    values = {
-        "experiment": "watched", "controller": "btu", "pattern": "stepwise", "btu_min": 5,
-        "seed": 3, "duration_min": 20,
-    }  # fmt: skip
-    return RunSpec(**(values | changes))
+    return run_spec(**({"experiment": "watched", "btu_min": 5, "seed": 3} | changes))
 
 
 class Endpoint:

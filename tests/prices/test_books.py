@@ -18,6 +18,7 @@ from include.experiment.spec import RunSpec, load_spec
 from include.model.billing import CloudPriceBook
 from include.model.errors import SpecError
 from include.results.bounds.report import unbounded
+from tests.builders import run_spec
 
 MINE: dict[str, Any] = {
     "name": "mine", "provider": "somebody", "region": "here", "instance_type": "cx1",
@@ -171,10 +172,7 @@ def test_a_price_is_added_up_of_cores_and_memory() -> None:
 
 
 def a_point(*books: str) -> RunSpec:
-    return RunSpec(
-        experiment="test", controller="btu", pattern="constant", btu_min=10, seed=1,
-        duration_min=20, price_books=books,
-    )  # fmt: skip
+    return run_spec(pattern="constant", price_books=books)
 
 
 def test_a_spec_names_a_book_beside_it(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from include.testbeds import TESTBEDS
 from include.workloads.recordings import read_recording
 from include.workloads.topologies import load_topology, run_defaults
 from include.workloads.trace_files import TraceLoad, read_load
+from tests.builders import run_spec
 
 SECRET = "planted-3f9ad1c07b"
 HOSTILE = [
@@ -162,15 +163,7 @@ def test_what_comes_with_the_project_and_what_is_inside_may_be_read(outside: Pat
 @given(text=texts.filter(lambda text: text.isprintable() or text.isascii()))
 @slowly
 def test_a_run_is_the_same_after_any_text_went_through_an_xcom(text: str) -> None:
-    run = RunSpec(
-        experiment="x",
-        controller="btu",
-        pattern="stepwise",
-        btu_min=10,
-        seed=1,
-        duration_min=10,
-        pattern_options={"path": text},
-    )
+    run = run_spec(experiment="x", duration_min=10, pattern_options={"path": text})
     assert RunSpec.from_json(run.to_json()) == run
     assert "/" not in run.run_id
     assert "\0" not in run.run_id

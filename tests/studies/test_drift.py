@@ -6,7 +6,6 @@ import csv
 
 import pytest
 
-from include.experiment.spec import RunSpec
 from include.runs.stages import run_all, store_of
 from include.studies.drift import (
     CELL_COLUMNS,
@@ -18,6 +17,7 @@ from include.studies.drift import (
     set_baseline,
     verdict_of,
 )
+from tests.builders import run_spec
 
 RUNS = {"one": {"spec_hash": "a", "measurements_sha256": "b"}}
 
@@ -85,10 +85,7 @@ def test_a_committed_baseline_has_the_digits_of_its_file(tmp_path):
 def test_digests_are_of_the_measured_rows(tmp_path):
     digests = []
     for root, seed in ((tmp_path / "a", 1), (tmp_path / "b", 1), (tmp_path / "c", 2)):
-        spec = RunSpec(
-            experiment="e", controller="btu", pattern="constant", btu_min=1, seed=seed,
-            duration_min=1,
-        )  # fmt: skip
+        spec = run_spec(experiment="e", pattern="constant", btu_min=1, seed=seed, duration_min=1)
         run_all(spec, root)
         digests.append(run_digests(store_of(spec, root).folder, [spec.run_id])[spec.run_id])
     assert digests[0] == digests[1] != digests[2]

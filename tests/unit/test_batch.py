@@ -17,19 +17,13 @@ from include.model.errors import TestbedError
 from include.runs.batch import DIED, require_complete, run_batch
 from include.runs.stages import store_of
 from include.testbeds import TESTBEDS
+from tests.builders import run_spec
 from tests.digests import digests
 
 
 def a_spec(seed: int, **changes) -> RunSpec:
-    values = {
-        "experiment": "batch",
-        "controller": "btu-runtime",
-        "pattern": "stepwise",
-        "btu_min": 2,
-        "seed": seed,
-        "duration_min": 4,
-    }
-    return RunSpec(**(values | changes))
+    usual = {"experiment": "batch", "controller": "btu-runtime", "btu_min": 2, "duration_min": 4}
+    return run_spec(seed=seed, **(usual | changes))
 
 
 SIDE_BY_SIDE = """

@@ -7,17 +7,15 @@ import shutil
 
 import pytest
 
-from include.experiment.spec import RunSpec
 from include.model.errors import StoreError
 from include.runs import stages
 from include.runs.batch import run_batch
 from include.runs.measurements.store import RunStore
 from include.testbeds import TESTBEDS, TestbedRegistration
+from tests.builders import run_spec
 from tests.digests import digests
 
-SPEC = RunSpec(
-    experiment="kx", controller="btu", pattern="stepwise", btu_min=2, seed=1, duration_min=4
-)
+SPEC = run_spec(experiment="kx", btu_min=2, duration_min=4)
 
 
 @pytest.fixture(scope="module")

@@ -9,10 +9,10 @@ from typer.testing import CliRunner
 
 from include.cli import app
 from include.experiment.run import Run, resolve
-from include.experiment.spec import RunSpec
 from include.model.errors import SpecError
 from include.model.topology import Keyed
 from include.workloads.topologies import load_topology, parse_topology
+from tests.builders import run_spec
 
 FILE = """
 name: words
@@ -51,15 +51,7 @@ def test_a_misspelt_field_is_named():
 
 def _run(topology: str) -> Run:
     return resolve(
-        RunSpec(
-            experiment="test",
-            controller="threshold",
-            pattern="constant",
-            btu_min=10,
-            seed=1,
-            duration_min=10,
-            topology=topology,
-        )
+        run_spec(controller="threshold", pattern="constant", duration_min=10, topology=topology)
     )
 
 

@@ -5,16 +5,12 @@ from __future__ import annotations
 import pytest
 
 from include.controllers import CONTROLLERS
-from include.experiment.spec import RunSpec
 from include.runs.measurements.variant import conditions_of, variant_of
+from tests.builders import run_spec
 
 
 def a_spec(**changes):
-    values = {
-        "experiment": "e", "controller": "threshold", "pattern": "stepwise", "btu_min": 10,
-        "seed": 1, "duration_min": 120,
-    }  # fmt: skip
-    return RunSpec(**(values | changes))
+    return run_spec(**({"controller": "threshold", "duration_min": 120} | changes))
 
 
 @pytest.mark.parametrize("controller", CONTROLLERS)

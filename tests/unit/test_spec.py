@@ -9,22 +9,15 @@ import pytest
 
 from include.experiment.params import experiment_params, run_from_params
 from include.experiment.run import Run, resolve
-from include.experiment.spec import RunSpec, load_spec, parse_spec
+from include.experiment.spec import load_spec, parse_spec
 from include.model.errors import SpecError
+from tests.builders import run_spec
 
 SPECS = sorted((Path(__file__).parents[2] / "include" / "experiment" / "specs").glob("*.yaml"))
 
 
 def a_point(**changes):
-    values = {
-        "experiment": "test",
-        "controller": "btu",
-        "pattern": "constant",
-        "btu_min": 10,
-        "seed": 1,
-        "duration_min": 20,
-    }
-    return RunSpec(**(values | changes))
+    return run_spec(**({"pattern": "constant"} | changes))
 
 
 def problems(**changes):

@@ -14,29 +14,23 @@ import pytest
 
 from include.controllers import CONTROLLERS
 from include.experiment.run import resolve
-from include.experiment.spec import RunSpec
 from include.files.whole import read_json
 from include.model.decision import Reason
 from include.model.errors import SetupError, StoreError
 from include.runs import stages
 from include.runs import versions as code_versions
 from include.runs.measurements.rows import UNREAD
+from tests.builders import run_spec
 from tests.digests import digests
 
 REPOSITORY = Path(__file__).parents[2]
 
 
 def a_spec(**changes):
-    values = {
-        "experiment": "stages",
-        "controller": "btu-runtime",
-        "pattern": "random_walk_2",
-        "btu_min": 5,
-        "seed": 3,
-        "duration_min": 15,
-        "faults": {"instance_crashes_per_hour": 2, "monitoring_gaps_per_hour": 6},
-    }
-    return RunSpec(**(values | changes))
+    usual = {"experiment": "stages", "controller": "btu-runtime", "pattern": "random_walk_2"}
+    usual |= {"btu_min": 5, "seed": 3, "duration_min": 15}
+    usual |= {"faults": {"instance_crashes_per_hour": 2, "monitoring_gaps_per_hour": 6}}
+    return run_spec(**(usual | changes))
 
 
 @pytest.fixture(scope="module")

@@ -7,17 +7,15 @@ import time
 
 import pytest
 
-from include.experiment.spec import RunSpec
 from include.model.errors import StoreError
 from include.runs import stages, stored, versions
 from include.runs.batch import run_batch
 from include.runs.stored import Stored
 from include.testbeds import TESTBEDS, TestbedRegistration
 from include.testbeds.simulated.testbed import SimulatedTestbed
+from tests.builders import run_spec
 
-SPEC = RunSpec(
-    experiment="stored", controller="btu", pattern="stepwise", btu_min=2, seed=1, duration_min=4
-)
+SPEC = run_spec(experiment="stored", btu_min=2, duration_min=4)
 
 
 @pytest.fixture(scope="module")

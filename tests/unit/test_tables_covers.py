@@ -17,12 +17,10 @@ from include.results.bounds.floor import Floor
 from include.results.bounds.report import bounds_of, require_bounded
 from include.results.tables.covers import NAME, read_covers, read_parts, stored_runs, write_covers
 from include.runs.stages import run_all
+from tests.builders import run_spec
 from tests.command_line import said
 
-SPEC = RunSpec(
-    experiment="mine", controller="btu", pattern="stepwise", btu_min=10, seed=1, duration_min=10,
-    price_books=("btu10", "btu30"),
-)  # fmt: skip
+SPEC = run_spec(experiment="mine", duration_min=10, price_books=("btu10", "btu30"))
 UNEVEN = replace(SPEC, duration_min=2.5)
 MINE = """
 provider: somebody

@@ -16,20 +16,13 @@ from include.experiment.run import resolve
 from include.experiment.spec import RunSpec
 from include.model.errors import SpecError
 from include.workloads.trace import DAY_S, Trace
+from tests.builders import run_spec
 
 REAL = Path(os.environ.get("TIDEBENCH_TEST_DATA", "TIDEBENCH_TEST_DATA is not set"))
 
 
 def a_point(seed: int = 1, **options: Any) -> RunSpec:
-    return RunSpec(
-        experiment="test",
-        controller="btu",
-        pattern="trace",
-        pattern_options=options,
-        btu_min=10,
-        seed=seed,
-        duration_min=20,
-    )
+    return run_spec(pattern="trace", pattern_options=options, seed=seed)
 
 
 def written(tmp_path: Path, *rows: str, name: str = "load.csv") -> str:

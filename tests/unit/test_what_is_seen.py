@@ -9,13 +9,12 @@ import pytest
 from include.controllers.base import Delays
 from include.experiment.controller_setting import delays_of
 from include.experiment.run import resolve
-from include.experiment.spec import RunSpec
 from include.testbeds.base import ACTS
 from include.testbeds.live.calibration import load_calibration
 from include.testbeds.live.reading import LiveReading
 from include.testbeds.live.samples import observed_of, operator_samples
 from include.testing.builders import a_topology, an_operator
-from tests.builders import a_config, started
+from tests.builders import a_config, run_spec, started
 
 PER_S = 4.0
 GAP = {"monitoring_gaps_per_hour": 6}
@@ -109,9 +108,7 @@ def test_live_samples_tell_the_share_that_was_late():
     )
 
 
-SPEC = RunSpec(
-    experiment="x", controller="fixed", pattern="stepwise", btu_min=10, seed=1, duration_min=120
-)
+SPEC = run_spec(experiment="x", controller="fixed", duration_min=120)
 
 
 def test_a_setting_says_how_long_things_take():

@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 
 from include.experiment.run import resolve
-from include.experiment.spec import RunSpec
 from include.runs.stages import run_all, store_of
 from include.studies.base import ClaimOutcome, StudyData, ask
 from include.studies.live.metrics import LiveMetrics, RunFigures, figures_of
 from include.studies.live.predicates import PREDICATES
 from include.studies.live.study import STUDY, evaluate
+from tests.builders import run_spec
 
 NEAR = RunFigures(
     {"real_time": 80.0, "near_real_time": 85.0, "relaxed": 90.0},
@@ -64,10 +64,7 @@ def test_the_live_run_comes_first_and_is_simulated_with_every_seed() -> None:
 
 def test_figures_are_those_of_the_measured_rows(tmp_path_factory: pytest.TempPathFactory) -> None:
     root = tmp_path_factory.mktemp("compared")
-    spec = RunSpec(
-        experiment="compared", controller="btu", pattern="stepwise", btu_min=1, seed=1,
-        duration_min=2,
-    )  # fmt: skip
+    spec = run_spec(experiment="compared", btu_min=1, duration_min=2)
     run_all(spec, root)
     figures = figures_of(resolve(spec), store_of(spec, root))
     assert len(figures.instances) == len(figures.hosts) == 2

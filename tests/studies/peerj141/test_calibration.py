@@ -8,23 +8,15 @@ import pytest
 
 from include.experiment.prices import PRICE_BOOKS
 from include.experiment.run import resolve
-from include.experiment.spec import RunSpec
 from include.runs import stages
 from include.studies.peerj141 import calibration
 from include.studies.peerj141.trial import CalibrationRun, attempt, calibrated, resource_cost
 from include.testbeds.virtual.calibration import VirtualCalibration
+from tests.builders import run_spec
 
 
 def a_spec(**changes):
-    values = {
-        "experiment": "trial",
-        "controller": "btu",
-        "pattern": "stepwise",
-        "btu_min": 10,
-        "seed": 1,
-        "duration_min": 20,
-    }
-    return RunSpec(**(values | changes))
+    return run_spec(**({"experiment": "trial"} | changes))
 
 
 class AtOnce(Executor):
