@@ -115,6 +115,22 @@ def an_observation(
     )
 
 
+def cluster_of(
+    on: Mapping[str, str],
+    *operators: OperatorSample,
+    hosts: Iterable[HostSample] = (),
+    now_s: float = 3600.0,
+) -> Observation:
+    """These operators, on hosts that run what ``on`` says; ``hosts`` are unlike ``a_host``."""
+    unlike = {host.host: host for host in hosts}
+    return an_observation(
+        operators=operators,
+        hosts=[unlike.get(name, a_host(name)) for name in on],
+        running=instances(on),
+        now_s=now_s,
+    )
+
+
 def why(sentence: str = "the test says so") -> Why:
     """A reason for what only a test decides."""
     return Why(Reason.NOTHING_TO_DO, sentence)

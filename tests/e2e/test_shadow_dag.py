@@ -6,10 +6,9 @@ import math
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from include.cli import app
 from include.results.tables.staged import read_staged
+from tests.command_line import said
 from tests.e2e.dag_process import started
 from tests.service.flink_world import World
 from tests.service.test_shadow import Beside
@@ -40,7 +39,5 @@ def test_the_dag_publishes_what_the_command_says_of_the_day(
     assert b",hpa,map," in published["decisions.csv"]
     assert b",begun," in published["events.csv"]
 
-    command = ["verdict", str(data_root / "shadow"), "--day", DAY, "--seeds", "2"]
-    done = CliRunner().invoke(app, [*command, "--out", str(alone)])
-    assert done.exit_code == 0, done.output
+    said("verdict", data_root / "shadow", "--day", DAY, "--seeds", "2", "--out", alone)
     assert published == {path.name: path.read_bytes() for path in (alone / "published").iterdir()}

@@ -46,12 +46,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("starved")
     (root / "tiles.yaml").write_text(TOPOLOGY)
     (root / "starved.yaml").write_text(SPEC)
-    for arguments in (
-        ["run", str(root / "starved.yaml"), "--root", str(root)],
-        ["report", str(root / "starved"), "--master", "local[1]"],
-    ):
-        done = said(*arguments)
-    (root / "said.txt").write_text(done)
+    said("run", root / "starved.yaml", "--root", root)
+    (root / "said.txt").write_text(said("report", root / "starved", "--master", "local[1]"))
     return root / "starved"
 
 

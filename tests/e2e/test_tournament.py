@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from include.cli import app
 from include.results.tables.staged import read_table
+from tests.command_line import said
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 
@@ -25,14 +24,9 @@ seeds: [1, 2]
 def test_a_small_tournament_is_on_the_page_and_in_the_image(tmp_path: Path) -> None:
     spec, image = tmp_path / "cup.yaml", tmp_path / "cup.svg"
     spec.write_text(SPEC)
-    run = CliRunner().invoke
-    for arguments in (
-        ["run", str(spec), "--root", str(tmp_path)],
-        ["report", str(tmp_path / "cup"), "--master", "local[2]"],
-        ["figure", str(tmp_path / "cup"), "--out", str(image)],
-    ):
-        done = run(app, arguments, catch_exceptions=False)
-        assert done.exit_code == 0, done.output
+    said("run", spec, "--root", tmp_path)
+    said("report", tmp_path / "cup", "--master", "local[2]")
+    said("figure", tmp_path / "cup", "--out", image)
     published = tmp_path / "cup" / "published"
     outcomes = {
         (row["topology"], row["controller"], row["seed"]): row

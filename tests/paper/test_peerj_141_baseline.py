@@ -23,6 +23,7 @@ from include.testing.builders import (
     a_setting,
     an_instance,
     an_observation,
+    cluster_of,
     instances,
 )
 
@@ -41,11 +42,7 @@ def decide(observation: Observation, name: str = "threshold", **options: str) ->
 @pytest.mark.parametrize(("name", "upper", "twice", "lower"), SETS)
 def test_thresholds(name: str, upper: int, twice: int, lower: int) -> None:
     def changes(waiting_items: int) -> int:
-        observation = an_observation(
-            operators=[a_sample("O1", waiting_items)],
-            hosts=[a_host("h1")],
-            running=instances({"h1": "O1 O1"}),
-        )
+        observation = cluster_of({"h1": "O1 O1"}, a_sample("O1", waiting_items))
         actions = decide(observation, name).actions
         starts = sum(isinstance(action, StartInstance) for action in actions)
         return starts - sum(isinstance(action, StopInstance) for action in actions)
@@ -65,11 +62,7 @@ def test_the_preprint_decides_every_20_s_and_the_paper_every_60_s() -> None:
 
 def test_processing_durations_play_no_part() -> None:
     def with_durations(*durations_ms: float) -> Decision:
-        observation = an_observation(
-            operators=[a_sample("O1", 251, durations_ms)],
-            hosts=[a_host("h1")],
-            running=instances({"h1": "O1"}),
-        )
+        observation = cluster_of({"h1": "O1"}, a_sample("O1", 251, durations_ms))
         return decide(observation)
 
     assert with_durations() == with_durations(9000.0)
@@ -85,11 +78,7 @@ def test_the_first_host_with_room_takes_the_instance() -> None:
 
 
 def test_a_host_is_leased_as_soon_as_all_are_fully_utilised() -> None:
-    observation = an_observation(
-        operators=[a_sample("O1", 1251)],
-        hosts=[a_host("h1")],
-        running=instances({"h1": "O1 O1 O1"}),
-    )
+    observation = cluster_of({"h1": "O1 O1 O1"}, a_sample("O1", 1251))
     assert decide(observation).actions == (
         StartInstance("O1", "h1"),
         LeaseHost("small", "new-1"),
@@ -98,27 +87,19 @@ def test_a_host_is_leased_as_soon_as_all_are_fully_utilised() -> None:
 
 
 def test_the_last_instance_of_an_operator_stays() -> None:
-    observation = an_observation(
-        operators=[a_sample("O1", 0)], hosts=[a_host("h1")], running=instances({"h1": "O1"})
-    )
+    observation = cluster_of({"h1": "O1"}, a_sample("O1", 0))
     assert decide(observation).actions == ()
 
 
 def test_one_instance_per_tick_is_stopped_where_the_fewest_others_run() -> None:
-    observation = an_observation(
-        operators=[a_sample("O1", 0), a_sample("O2", 10)],
-        hosts=[a_host("h1"), a_host("h2"), a_host("h3")],
-        running=instances({"h1": "O1 O2", "h2": "O1", "h3": "O1 O2 O2"}),
+    observation = cluster_of(
+        {"h1": "O1 O2", "h2": "O1", "h3": "O1 O2 O2"}, a_sample("O1", 0), a_sample("O2", 10)
     )
     assert decide(observation, "threshold-peerj").actions == (StopInstance("i3"),)
 
 
 def test_the_host_leased_last_empties_first_when_hosts_are_used_alike() -> None:
-    observation = an_observation(
-        operators=[a_sample("O1", 0)],
-        hosts=[a_host("h1"), a_host("h2")],
-        running=instances({"h1": "O1", "h2": "O1"}),
-    )
+    observation = cluster_of({"h1": "O1", "h2": "O1"}, a_sample("O1", 0))
     assert decide(observation, "threshold-peerj").actions == (StopInstance("i2"),)
 
 
@@ -162,24 +143,16 @@ def test_the_runtime_compares_the_longest_queue_with_what_instances_hold(
     reading: str, stops: int
 ) -> None:
     held = replace(a_sample("O1", waiting_items=15), longest_queue_items=20)
-    observation = an_observation(
-        operators=[held], hosts=[a_host("h1")], running=instances({"h1": "O1 O1"})
-    )
+    observation = cluster_of({"h1": "O1 O1"}, held)
     assert len(decide(observation, reading=reading).actions) == stops
     many = replace(a_sample("O1", waiting_items=600), longest_queue_items=250)
-    observation = an_observation(
-        operators=[many], hosts=[a_host("h1")], running=instances({"h1": "O1"})
-    )
+    observation = cluster_of({"h1": "O1"}, many)
     assert len(decide(observation, reading=reading).actions) == stops
 
 
 @pytest.mark.parametrize("reading", READINGS)
 def test_a_place_is_given_away_at_once_or_when_its_instance_has_ended(reading: str) -> None:
-    observation = an_observation(
-        operators=[a_sample("O1", 0), a_sample("O2", 251)],
-        hosts=[a_host("h1")],
-        running=instances({"h1": "O1 O1 O2 O2"}),
-    )
+    observation = cluster_of({"h1": "O1 O1 O2 O2"}, a_sample("O1", 0), a_sample("O2", 251))
     leased = (LeaseHost("small", "new-1"), StartInstance("O2", "new-1"))
     actions = decide(observation, reading=reading).actions
     if reading == "paper":
@@ -214,10 +187,8 @@ def test_the_last_host_is_never_released() -> None:
 
 @pytest.mark.parametrize(("left_s", "prolonged"), [(1.0, False), (0.0, True), (-1.0, True)])
 def test_a_lease_whose_btu_has_ended_is_prolonged(left_s: float, prolonged: bool) -> None:
-    observation = an_observation(
-        operators=[a_sample("O1")],
-        hosts=[a_host("h1", paid_until_s=3600.0 + left_s)],
-        running=instances({"h1": "O1"}),
+    observation = cluster_of(
+        {"h1": "O1"}, a_sample("O1"), hosts=[a_host("h1", paid_until_s=3600.0 + left_s)]
     )
     assert decide(observation).actions == ((ProlongLease("h1"),) if prolonged else ())
 

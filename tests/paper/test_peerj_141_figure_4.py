@@ -18,6 +18,7 @@ from include.testing.builders import (
     an_instance,
     an_observation,
     an_operator,
+    cluster_of,
     idle,
     instances,
     late,
@@ -34,28 +35,27 @@ def decide(
 
 
 def test_first_the_most_suitable_running_host_takes_the_instance() -> None:
-    observation = an_observation(
-        operators=[late("O1"), a_sample("O2")],
-        hosts=[a_host("h1"), a_host("h2"), a_host("h3", images=frozenset({"O1"}))],
-        running=instances({"h1": "O1 O2 O2", "h2": "O2", "h3": "O2 O2"}),
+    observation = cluster_of(
+        {"h1": "O1 O2 O2", "h2": "O2", "h3": "O2 O2"},
+        late("O1"),
+        a_sample("O2"),
+        hosts=[a_host("h3", images=frozenset({"O1"}))],
     )
     assert decide(observation).actions == (StartInstance("O1", "h3"),)
 
 
 def test_a_host_that_is_being_released_takes_nothing() -> None:
-    observation = an_observation(
-        operators=[late("O1")],
-        hosts=[a_host("h1"), a_host("h2", releasing=True, images=frozenset({"O1"}))],
-        running=instances({"h1": "O1"}),
+    observation = cluster_of(
+        {"h1": "O1", "h2": ""},
+        late("O1"),
+        hosts=[a_host("h2", releasing=True, images=frozenset({"O1"}))],
     )
     assert decide(observation).actions == (StartInstance("O1", "h1"),)
 
 
 def test_a_host_that_still_boots_takes_the_instance_before_another_one_is_leased() -> None:
-    observation = an_observation(
-        operators=[late("O1")],
-        hosts=[a_host("h1"), a_host("h2", up=False)],
-        running=instances({"h1": "O1 O1 O1 O1"}),
+    observation = cluster_of(
+        {"h1": "O1 O1 O1 O1", "h2": ""}, late("O1"), hosts=[a_host("h2", up=False)]
     )
     assert decide(observation).actions == (StartInstance("O1", "h2"),)
 
@@ -94,10 +94,8 @@ def test_the_instance_that_was_started_last_on_the_host_gives_way() -> None:
 
 def test_the_simulation_finds_as_many_instances_as_are_needed_on_one_host() -> None:
     topology = a_topology(an_operator("O1", memory_mb=2000.0), "O2", "O3")
-    observation = an_observation(
-        operators=[late("O1"), idle("O2"), idle("O3")],
-        hosts=[a_host("h1"), a_host("h2")],
-        running=instances({"h1": "O1 O2 O3", "h2": "O1 O2 O3"}),
+    observation = cluster_of(
+        {"h1": "O1 O2 O3", "h2": "O1 O2 O3"}, late("O1"), idle("O2"), idle("O3")
     )
     # A host has 4000 MB, O1 needs 2000: one stop frees 1000 and does not suffice.
     decision = decide(observation, setting=a_setting(topology))
@@ -110,10 +108,8 @@ def test_the_simulation_finds_as_many_instances_as_are_needed_on_one_host() -> N
 
 def test_when_no_single_host_can_be_cleared_nothing_is_stopped_and_a_host_is_leased() -> None:
     topology = a_topology(an_operator("O1", memory_mb=2000.0), "O2", "O3")
-    observation = an_observation(
-        operators=[late("O1"), idle("O2"), a_sample("O3")],
-        hosts=[a_host("h1"), a_host("h2")],
-        running=instances({"h1": "O1 O2 O3", "h2": "O1 O2 O1"}),
+    observation = cluster_of(
+        {"h1": "O1 O2 O3", "h2": "O1 O2 O1"}, late("O1"), idle("O2"), a_sample("O3")
     )
     # each host could give one O2, which frees 1000 of the 2000 MB; the only O3 is protected
     decision = decide(observation, setting=a_setting(topology))
@@ -124,10 +120,8 @@ def test_the_host_with_the_fewest_stops_is_cleared() -> None:
     topology = a_topology(
         an_operator("O1", memory_mb=2000.0), "O2", an_operator("O3", memory_mb=2000.0)
     )
-    observation = an_observation(
-        operators=[late("O1"), idle("O2"), a_sample("O3")],
-        hosts=[a_host("h1"), a_host("h2")],
-        running=instances({"h1": "O1 O2 O2", "h2": "O3 O3"}),
+    observation = cluster_of(
+        {"h1": "O1 O2 O2", "h2": "O3 O3"}, late("O1"), idle("O2"), a_sample("O3")
     )
     # h1 would need both O2 (one must stay), h2 one O3.
     decision = decide(observation, setting=a_setting(topology))
@@ -138,28 +132,22 @@ def test_one_stop_of_a_lower_utility_is_better_than_two_of_the_best() -> None:
     topology = a_topology(
         an_operator("O1", memory_mb=2000.0), "O2", an_operator("O3", memory_mb=2000.0)
     )
-    observation = an_observation(
-        operators=[late("O1"), idle("O2"), a_sample("O3")],
-        hosts=[a_host("h1"), a_host("h2"), a_host("h3")],
-        running=instances({"h1": "O2 O2 O1", "h2": "O3 O3", "h3": "O2 O2 O1"}),
+    observation = cluster_of(
+        {"h1": "O2 O2 O1", "h2": "O3 O3", "h3": "O2 O2 O1"}, late("O1"), idle("O2"), a_sample("O3")
     )
     decision = decide(observation, setting=a_setting(topology))
     assert decision.actions == (StopInstance("i5"), StartInstance("O1", "h2"))
 
 
 def test_among_single_stops_the_best_utility_wins_over_the_earlier_host() -> None:
-    observation = an_observation(
-        operators=[late("O1"), a_sample("O2"), idle("O3")],
-        hosts=[a_host("h1"), a_host("h2")],
-        running=instances({"h1": "O1 O2 O2 O2", "h2": "O1 O3 O3 O3"}),
+    observation = cluster_of(
+        {"h1": "O1 O2 O2 O2", "h2": "O1 O3 O3 O3"}, late("O1"), a_sample("O2"), idle("O3")
     )
     assert decide(observation).actions == (StopInstance("i8"), StartInstance("O1", "h2"))
 
 
 def test_an_operator_does_not_make_room_for_itself() -> None:
-    observation = an_observation(
-        hosts=[a_host("h1")], running=instances({"h1": "O1 O1 O1 O2"}), operators=[late("O1")]
-    )
+    observation = cluster_of({"h1": "O1 O1 O1 O2"}, late("O1"))
     plan = Plan(a_setting(), observation)
     assert simulate_reclaim(plan, plan.operator("O1"), {"O1": 5.0}, plan.free) == ()
     assert simulate_reclaim(plan, plan.operator("O2"), {"O1": 5.0}, plan.free) == (
@@ -168,11 +156,7 @@ def test_an_operator_does_not_make_room_for_itself() -> None:
 
 
 def test_utilities_count_the_scalings_that_the_same_decision_has_made() -> None:
-    observation = an_observation(
-        operators=[a_sample("O1"), idle("O2")],
-        hosts=[a_host("h1")],
-        running=instances({"h1": "O1 O2 O2"}),
-    )
+    observation = cluster_of({"h1": "O1 O2 O2"}, a_sample("O1"), idle("O2"))
     controller, plan = Btu(setting=a_setting()), Plan(a_setting(), observation)
     memory = BtuMemory({"O2": 1}, {})
     standings = controller.standings(observation, memory, {})
@@ -189,11 +173,7 @@ def test_an_operator_keeps_its_last_instance_and_its_last_ready_one() -> None:
         running=[*instances({"h1": "O1 O1 O2"}), *waiting],
     )
     assert decide(observation).actions == (StopInstance("i4"), StartInstance("O1", "h1"))
-    observation = an_observation(
-        operators=[late("O1"), idle("O2")],
-        hosts=[a_host("h1")],
-        running=instances({"h1": "O1 O1 O1 O2"}),
-    )
+    observation = cluster_of({"h1": "O1 O1 O1 O2"}, late("O1"), idle("O2"))
     assert decide(observation).actions == (
         LeaseHost("small", "new-1"),
         StartInstance("O1", "new-1"),
@@ -201,21 +181,13 @@ def test_an_operator_keeps_its_last_instance_and_its_last_ready_one() -> None:
 
 
 def test_an_operator_that_is_late_itself_gives_nothing() -> None:
-    observation = an_observation(
-        operators=[late("O1"), late("O2")],
-        hosts=[a_host("h1")],
-        running=instances({"h1": "O1 O1 O2 O2"}),
-    )
+    observation = cluster_of({"h1": "O1 O1 O2 O2"}, late("O1"), late("O2"))
     actions = decide(observation).actions
     assert not any(isinstance(action, StopInstance) for action in actions)
 
 
 def test_an_operator_scaled_up_less_than_three_minutes_ago_gives_nothing() -> None:
-    observation = an_observation(
-        operators=[late("O1"), idle("O2")],
-        hosts=[a_host("h1")],
-        running=instances({"h1": "O1 O2 O2 O2"}),
-    )
+    observation = cluster_of({"h1": "O1 O2 O2 O2"}, late("O1"), idle("O2"))
     recent, past = BtuMemory({}, {"O2": 3421.0}), BtuMemory({}, {"O2": 3420.0})
     assert isinstance(decide(observation, recent).actions[0], LeaseHost)
     assert isinstance(decide(observation, past).actions[0], StopInstance)
@@ -223,11 +195,7 @@ def test_an_operator_scaled_up_less_than_three_minutes_ago_gives_nothing() -> No
 
 
 def test_scalings_of_the_past_spare_an_operator() -> None:
-    observation = an_observation(
-        operators=[late("O1"), idle("O2"), idle("O3")],
-        hosts=[a_host("h1")],
-        running=instances({"h1": "O2 O2 O3 O3"}),
-    )
+    observation = cluster_of({"h1": "O2 O2 O3 O3"}, late("O1"), idle("O2"), idle("O3"))
     often_o2 = BtuMemory({"O2": 9, "O3": 1}, {})
     often_o3 = BtuMemory({"O2": 1, "O3": 9}, {})
     assert decide(observation, often_o2).actions[0] == StopInstance("i4")
@@ -244,10 +212,8 @@ def test_two_instances_when_more_than_250_items_wait() -> None:
 
 
 def test_starts_of_one_decision_share_the_host_it_leases() -> None:
-    observation = an_observation(
-        operators=[late("O1", 300), late("O2", 300), late("O3", 300)],
-        hosts=[a_host("h1")],
-        running=instances({"h1": "O1 O2 O3 O3"}),
+    observation = cluster_of(
+        {"h1": "O1 O2 O3 O3"}, late("O1", 300), late("O2", 300), late("O3", 300)
     )
     actions = decide(observation).actions
     assert [a.handle for a in actions if isinstance(a, LeaseHost)] == ["new-1", "new-2"]
@@ -269,11 +235,6 @@ def test_an_operator_that_fits_no_host_is_not_leased_for() -> None:
 
 
 def test_upscaling_is_remembered_with_its_time_and_scalings_are_counted() -> None:
-    observation = an_observation(
-        operators=[late("O1"), idle("O2")],
-        hosts=[a_host("h1")],
-        running=instances({"h1": "O1 O2 O2 O2"}),
-        now_s=600.0,
-    )
+    observation = cluster_of({"h1": "O1 O2 O2 O2"}, late("O1"), idle("O2"), now_s=600.0)
     memory, _ = Btu(setting=a_setting()).decide(BtuMemory({"O2": 3}, {"O2": 60.0}), observation)
     assert memory == BtuMemory({"O1": 1, "O2": 4}, {"O1": 600.0, "O2": 60.0})

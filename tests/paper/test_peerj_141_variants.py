@@ -24,10 +24,9 @@ from include.testing.builders import (
     a_sample,
     a_setting,
     a_topology,
-    an_observation,
     an_operator,
+    cluster_of,
     idle,
-    instances,
     late,
 )
 
@@ -45,11 +44,7 @@ def actions(controller: Btu, observation: Observation) -> tuple[object, ...]:
 
 
 def full_host_with_idle_o2() -> Observation:
-    return an_observation(
-        operators=[late("O1"), idle("O2")],
-        hosts=[a_host("h1")],
-        running=instances({"h1": "O1 O2 O2 O2"}),
-    )
+    return cluster_of({"h1": "O1 O2 O2 O2"}, late("O1"), idle("O2"))
 
 
 def test_the_runtime_reclaims_an_instance_and_leases_a_host_all_the_same() -> None:
@@ -66,21 +61,18 @@ def test_the_runtime_reclaims_an_instance_and_leases_a_host_all_the_same() -> No
 
 def test_the_runtime_reclaims_although_it_frees_too_little() -> None:
     setting = a_setting(a_topology(an_operator("O1", memory_mb=2000.0), "O2", "O3"))
-    observation = an_observation(
-        operators=[late("O1"), idle("O2")],
-        hosts=[a_host("h1")],
-        running=instances({"h1": "O1 O2 O2"}),
-    )
+    observation = cluster_of({"h1": "O1 O2 O2"}, late("O1"), idle("O2"))
     assert not any(isinstance(a, StopInstance) for a in actions(Btu(setting=setting), observation))
     assert serving("i2") in actions(BtuRuntime(setting=setting), observation)
 
 
 def test_the_runtime_counts_only_record_highs() -> None:
     # utilities: O1 idle 101.5 (a record), O2 in time about 1.5 (not one)
-    observation = an_observation(
-        operators=[idle("O1"), a_sample("O2")],
-        hosts=[a_host("h1"), a_host("h2", paid_until_s=NOW_S + 60)],
-        running=instances({"h1": "O1 O2", "h2": "O1 O2"}),
+    observation = cluster_of(
+        {"h1": "O1 O2", "h2": "O1 O2"},
+        idle("O1"),
+        a_sample("O2"),
+        hosts=[a_host("h2", paid_until_s=NOW_S + 60)],
     )
     assert actions(PAPER, observation) == (
         StopInstance("i4"),
@@ -104,20 +96,14 @@ def test_the_runtime_scales_up_twice_on_a_long_queue_alone(
     waiting_items: int, runtime_starts: int
 ) -> None:
     for durations_ms in ((), (10.0,) * 5):
-        observation = an_observation(
-            operators=[a_sample("O1", waiting_items, durations_ms)],
-            hosts=[a_host("h1")],
-            running=instances({"h1": "O1"}),
-        )
+        observation = cluster_of({"h1": "O1"}, a_sample("O1", waiting_items, durations_ms))
         assert actions(PAPER, observation) == ()
         assert actions(RUNTIME, observation) == (StartInstance("O1", "h1"),) * runtime_starts
 
 
 def test_the_runtime_has_no_20_percent_limit_but_leaves_one_instance() -> None:
-    observation = an_observation(
-        operators=[idle("O1")],
-        hosts=[a_host("h1"), a_host("h2", paid_until_s=NOW_S + 60)],
-        running=instances({"h2": "O1 O1 O1"}),
+    observation = cluster_of(
+        {"h1": "", "h2": "O1 O1 O1"}, idle("O1"), hosts=[a_host("h2", paid_until_s=NOW_S + 60)]
     )
     assert actions(RUNTIME, observation) == (
         serving("i3"),
@@ -129,10 +115,11 @@ def test_the_runtime_has_no_20_percent_limit_but_leaves_one_instance() -> None:
 
 def test_the_runtime_cuts_and_moves_before_it_finds_out_that_the_host_must_stay() -> None:
     needed = [a_sample(name, durations_ms=(2900.0,) * 5) for name in ("O2", "O3")]
-    observation = an_observation(
-        operators=[idle("O1"), *needed],
-        hosts=[a_host("h1"), a_host("h2", paid_until_s=NOW_S + 60)],
-        running=instances({"h1": "O1 O2 O3", "h2": "O1 O2 O3"}),
+    observation = cluster_of(
+        {"h1": "O1 O2 O3", "h2": "O1 O2 O3"},
+        idle("O1"),
+        *needed,
+        hosts=[a_host("h2", paid_until_s=NOW_S + 60)],
     )
     assert actions(PAPER, observation) == (ProlongLease("h2"),)
     assert actions(RUNTIME, observation) == (
@@ -143,10 +130,11 @@ def test_the_runtime_cuts_and_moves_before_it_finds_out_that_the_host_must_stay(
 
 
 def test_the_runtime_makes_room_for_a_move_and_keeps_the_host_all_the_same() -> None:
-    observation = an_observation(
-        operators=[idle("O1"), a_sample("O2", durations_ms=(2900.0,) * 5)],
-        hosts=[a_host("h1"), a_host("h2", paid_until_s=NOW_S + 60)],
-        running=instances({"h1": "O1 O1 O1 O2", "h2": "O2"}),
+    observation = cluster_of(
+        {"h1": "O1 O1 O1 O2", "h2": "O2"},
+        idle("O1"),
+        a_sample("O2", durations_ms=(2900.0,) * 5),
+        hosts=[a_host("h2", paid_until_s=NOW_S + 60)],
     )
     assert actions(RUNTIME, observation) == (serving("i1"), ProlongLease("h2"))
     assert actions(Btu(setting=a_setting(), reclaim_for_migrations=True), observation) == (
@@ -159,10 +147,8 @@ def test_the_runtime_makes_room_for_a_move_and_keeps_the_host_all_the_same() -> 
 
 
 def test_a_host_given_back_serves_no_longer_than_it_is_paid_for() -> None:
-    observation = an_observation(
-        operators=[idle("O1")],
-        hosts=[a_host("h1"), a_host("h2", paid_until_s=NOW_S + 40)],
-        running=instances({"h1": "O1", "h2": "O1"}),
+    observation = cluster_of(
+        {"h1": "O1", "h2": "O1"}, idle("O1"), hosts=[a_host("h2", paid_until_s=NOW_S + 40)]
     )
     assert actions(RUNTIME, observation) == (serving("i2", 40.0), ReleaseHost("h2"))
     graceful = BtuRuntime(setting=a_setting(), serves_on=False)
@@ -170,22 +156,20 @@ def test_a_host_given_back_serves_no_longer_than_it_is_paid_for() -> None:
 
 
 def test_the_runtime_moves_nothing_to_a_host_that_still_boots() -> None:
-    observation = an_observation(
-        operators=[a_sample("O1")],
+    observation = cluster_of(
+        {"h1": "", "h2": "O1"},
+        a_sample("O1"),
         hosts=[a_host("h1", up=False), a_host("h2", paid_until_s=NOW_S + 60)],
-        running=instances({"h2": "O1"}),
     )
     assert actions(RUNTIME, observation) == (ProlongLease("h2"),)
 
 
 def test_hosts_may_be_looked_at_before_operators() -> None:
-    observation = an_observation(
-        operators=[late("O1"), a_sample("O2")],
-        hosts=[
-            a_host("h1"),
-            a_host("h2", paid_until_s=NOW_S + 60, images=frozenset({"O1"})),
-        ],
-        running=instances({"h1": "O1 O2"}),
+    observation = cluster_of(
+        {"h1": "O1 O2", "h2": ""},
+        late("O1"),
+        a_sample("O2"),
+        hosts=[a_host("h2", paid_until_s=NOW_S + 60, images=frozenset({"O1"}))],
     )
     hosts_first = BtuRuntime(setting=a_setting(), upscale_first=False)
     assert actions(hosts_first, observation) == (ReleaseHost("h2"), StartInstance("O1", "h1"))
@@ -198,14 +182,14 @@ def test_the_runtime_keeps_the_first_host_that_ends_after_an_order(
     ordered_s: float, kept: bool
 ) -> None:
     setting = a_setting(btu_s=3600.0)
-    observation = an_observation(
-        operators=[a_sample("O1")],
+    observation = cluster_of(
+        {"h1": "O1", "h2": "", "h3": ""},
+        a_sample("O1"),
         hosts=[
             a_host("h1", ordered_s=ordered_s),
             a_host("h2", paid_until_s=NOW_S + 150),
             a_host("h3", paid_until_s=NOW_S + 170),
         ],
-        running=instances({"h1": "O1"}),
     )
     released = (ReleaseHost("h2"), ReleaseHost("h3"))
     expected = (ProlongLease("h2"),) if kept else released
@@ -216,9 +200,7 @@ def test_the_runtime_keeps_the_first_host_that_ends_after_an_order(
 def test_the_runtime_counts_the_longest_queue_with_what_instances_hold() -> None:
     def starts(waiting_items: int, longest: int, **options: bool) -> int:
         sample = replace(late("O1", waiting_items), longest_queue_items=longest)
-        observation = an_observation(
-            operators=[sample], hosts=[a_host("h1")], running=instances({"h1": "O1"})
-        )
+        observation = cluster_of({"h1": "O1"}, sample)
         return len(actions(BtuRuntime(setting=a_setting(), **options), observation))
 
     assert [starts(40, items) for items in (50, 51, 250, 251)] == [0, 1, 1, 2]
@@ -227,10 +209,11 @@ def test_the_runtime_counts_the_longest_queue_with_what_instances_hold() -> None
 
 
 def test_the_preprint_shrinks_a_late_operator_that_the_final_version_spares() -> None:
-    observation = an_observation(
-        operators=[late("O1"), a_sample("O2", durations_ms=(2900.0,) * 5), a_sample("O3")],
-        hosts=[a_host("h1")],
-        running=instances({"h1": "O2 O2 O2 O3"}),
+    observation = cluster_of(
+        {"h1": "O2 O2 O2 O3"},
+        late("O1"),
+        a_sample("O2", durations_ms=(2900.0,) * 5),
+        a_sample("O3"),
     )
     preprint = CONTROLLERS["btu-preprint"].build(setting=a_setting())
     assert StopInstance("i3") in preprint.decide(BtuMemory(), observation)[1].actions
@@ -240,10 +223,11 @@ def test_the_preprint_shrinks_a_late_operator_that_the_final_version_spares() ->
 def test_the_preprint_decides_every_20_s_without_a_20_percent_limit() -> None:
     preprint = CONTROLLERS["btu-preprint"].build(setting=a_setting())
     assert preprint.interval_s == 20.0
-    observation = an_observation(
-        operators=[idle("O1"), idle("O2")],
-        hosts=[a_host("h1"), a_host("h2", paid_until_s=NOW_S + 60)],
-        running=instances({"h1": "O1 O2", "h2": "O1 O1 O1"}),
+    observation = cluster_of(
+        {"h1": "O1 O2", "h2": "O1 O1 O1"},
+        idle("O1"),
+        idle("O2"),
+        hosts=[a_host("h2", paid_until_s=NOW_S + 60)],
     )
     stops = preprint.decide(BtuMemory(), observation)[1].actions
     assert [type(action) for action in stops] == [StopInstance] * 3 + [ReleaseHost]

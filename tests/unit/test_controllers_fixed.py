@@ -12,6 +12,7 @@ from include.testing.builders import (
     a_setting,
     an_instance,
     an_observation,
+    cluster_of,
     idle,
     instances,
     late,
@@ -34,10 +35,8 @@ def test_instances_each_overrides_the_peak() -> None:
 
 
 def test_it_scales_neither_up_nor_down() -> None:
-    observation = an_observation(
-        operators=[late("O1", 9999), idle("O2"), a_sample("O3")],
-        hosts=[a_host("h1"), a_host("h2")],
-        running=instances({"h1": "O1 O1 O1", "h2": "O2 O2 O3"}),
+    observation = cluster_of(
+        {"h1": "O1 O1 O1", "h2": "O2 O2 O3"}, late("O1", 9999), idle("O2"), a_sample("O3")
     )
     assert actions(observation) == ()
 

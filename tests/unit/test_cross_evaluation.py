@@ -21,11 +21,9 @@ from include.controllers.pvldb127.filtered import FILTERS, Filtered
 from include.model.decision import LeaseHost, StartInstance, StopInstance
 from include.testing.builders import (
     SMALL,
-    a_host,
     a_sample,
     a_setting,
-    an_observation,
-    instances,
+    cluster_of,
     late,
 )
 from include.workloads.topologies import load_topology
@@ -37,11 +35,7 @@ FULL = a_setting(max_hosts=2)
 
 @pytest.mark.parametrize("controller", [Btu, BtuRuntime])
 def test_room_on_a_cluster_with_all_its_hosts_leased_is_used(controller: type[Btu]) -> None:
-    observation = an_observation(
-        operators=[late("O1")],
-        hosts=[a_host("h1"), a_host("h2")],
-        running=instances({"h1": "O1 O1 O1 O1", "h2": "O1"}),
-    )
+    observation = cluster_of({"h1": "O1 O1 O1 O1", "h2": "O1"}, late("O1"))
     made = controller(setting=FULL)
     decided = made.decide(made.initial_memory(), observation)[1]
     assert decided.actions == (StartInstance("O1", "h2"),)
@@ -51,11 +45,7 @@ def test_room_on_a_cluster_with_all_its_hosts_leased_is_used(controller: type[Bt
 def test_a_cluster_that_is_full_neither_leases_nor_stops_anything_in_vain(
     controller: type[Btu],
 ) -> None:
-    observation = an_observation(
-        operators=[late("O1"), a_sample("O2")],
-        hosts=[a_host("h1"), a_host("h2")],
-        running=instances({"h1": "O1 O1 O1 O1", "h2": "O1 O1 O1 O2"}),
-    )
+    observation = cluster_of({"h1": "O1 O1 O1 O1", "h2": "O1 O1 O1 O2"}, late("O1"), a_sample("O2"))
     made = controller(setting=FULL)
     actions = made.decide(made.initial_memory(), observation)[1].actions
     assert not any(isinstance(action, LeaseHost | StopInstance) for action in actions)
@@ -81,10 +71,8 @@ def test_henge_looks_at_operators_that_the_monitor_can_read() -> None:
 def started_on(cpu_shared: bool) -> list[str]:
     setting = a_setting(flavor=replace(SMALL, cpu_shared=cpu_shared))
     made = Threshold(setting=setting)
-    observation = an_observation(
-        operators=[replace(a_sample("O1"), waiting_items=5000)],
-        hosts=[a_host("h1"), a_host("h2")],
-        running=instances({"h1": "O1 O1", "h2": "O2"}),
+    observation = cluster_of(
+        {"h1": "O1 O1", "h2": "O2"}, replace(a_sample("O1"), waiting_items=5000)
     )
     decided = made.decide(made.initial_memory(), observation)[1]
     return [action.host for action in decided.actions if isinstance(action, StartInstance)]

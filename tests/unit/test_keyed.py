@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 
 import pytest
-from typer.testing import CliRunner
 
-from include.cli import app
 from include.experiment.run import Run, resolve
 from include.model.errors import SpecError
 from include.model.topology import Keyed
 from include.workloads.topologies import load_topology, parse_topology
 from tests.builders import run_spec
+from tests.command_line import said
 
 FILE = """
 name: words
@@ -90,11 +89,11 @@ def test_check_says_that_a_testbed_ignores_keys(testbed, tmp_path):
     spec.write_text(
         f"name: words\ntopology: word_count_keyed\ncontrollers: [threshold]\ntestbed: {testbed}\n"
     )
-    printed = CliRunner().invoke(app, ["check", str(spec)]).output
+    printed = said("check", spec)
     assert printed.splitlines()[-1] == (
         f"keyed: {testbed} ignores keys, their skew and state: count"
     )
     spec.write_text(
         "name: words\ntopology: manufacturing\ncontrollers: [btu]\npatterns: stepwise\n"
     )
-    assert "keyed:" not in CliRunner().invoke(app, ["check", str(spec)]).output
+    assert "keyed:" not in said("check", spec)
