@@ -17,6 +17,7 @@ from include.model.tenant import Intent, Tenant
 from include.model.topology import Topology
 from include.testing.builders import (
     a_host,
+    a_sample,
     a_setting,
     a_topology,
     an_instance,
@@ -113,14 +114,8 @@ class World:
         return acted
 
     def _sample(self, name: str) -> OperatorSample:
-        return OperatorSample(
-            operator=name,
-            waiting_items=0,
-            durations_ms=(),
-            arrived_items=1,
-            completed_items=1,
-            capacity=self.capacity[name],
-        )
+        items = {"arrived_items": 1, "completed_items": 1}
+        return replace(a_sample(name, 0, ()), **items, capacity=self.capacity[name])
 
     def _tenants(self) -> dict[str, TenantSample]:
         return {

@@ -12,40 +12,26 @@ from include.model.decision import (
     StartInstance,
     StopInstance,
 )
-from include.model.observation import HostSample, InstanceSample, Observation
 from include.runs.guard import check
-from include.testing.builders import SMALL, a_setting, a_topology, decision
-
-
-def a_host(name, **changes):
-    values = {"host": name, "flavor": SMALL.name, "ordered_s": 0.0, "paid_until_s": 600.0}
-    return HostSample(
-        **values, up=True, releasing=changes.get("releasing", False), images=frozenset()
-    )
-
-
-def an_instance(name, host, stopping=False):
-    return InstanceSample(
-        instance=name,
-        operator=name.split("-")[0],
-        host=host,
-        started_s=0.0,
-        ready=True,
-        stopping=stopping,
-    )
+from include.testing.builders import (
+    SMALL,
+    a_host,
+    a_setting,
+    a_topology,
+    an_instance,
+    an_observation,
+    decision,
+)
 
 
 def refusals(*actions, hosts=("h1", "h2"), instances=(("O1-1", "h1"), ("O2-2", "h1"))):
-    observation = Observation(
+    observation = an_observation(
+        hosts=map(a_host, hosts),
+        running=[an_instance(name, name.split("-")[0], host) for name, host in instances],
         now_s=60.0,
-        operators={},
-        hosts={name: a_host(name) for name in hosts},
-        instances={name: an_instance(name, host) for name, host in instances},
     )
-    steps = decision(*actions)
-    return [
-        checked.refusal for checked in check(steps, observation, a_setting(a_topology("O1", "O2")))
-    ]
+    checked = check(decision(*actions), observation, a_setting(a_topology("O1", "O2")))
+    return [step.refusal for step in checked]
 
 
 @pytest.mark.parametrize(

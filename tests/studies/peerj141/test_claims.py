@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from include.studies.peerj141.metrics import PeerjMetrics, metrics_of_paper, metrics_of_runs
@@ -44,31 +42,6 @@ def test_where_the_text_contradicts_its_own_tables():
 
 def test_what_the_paper_does_not_print_is_not_known():
     assert answers(PAPER, "scalings-fall")["stepwise"] == ""
-
-
-def test_moving_one_figure_breaks_its_claim():
-    worse = {("stepwise", "btu", 60.0, "relaxed_compliance"): 70.0}
-    metrics = replace(PAPER, cells={**PAPER.cells, **worse})
-    assert answers(PAPER, "compliance-higher")["stepwise"] == "yes"
-    assert answers(metrics, "compliance-higher")["stepwise"] == "no"
-
-
-@pytest.mark.parametrize(
-    ("claim", "counts", "holds"),
-    [
-        ("scalings-fall", (30, 20, 10, 25), "yes"),
-        ("scalings-fall", (20, 30, 10, 25), "no"),
-        ("scalings-fewer", (30, 20, 10, 25), "yes"),
-        ("scalings-fewer", (30, 20, 26, 25), "no"),
-    ],
-)
-def test_scaling_activity(claim, counts, holds):
-    *own, threshold = counts
-    activities = {
-        ("stepwise", "btu", btu): [count] for btu, count in zip(BTUS_MIN, own, strict=True)
-    }
-    activities |= {("stepwise", "threshold", btu): [threshold] for btu in BTUS_MIN}
-    assert answers(PeerjMetrics(PAPER.cells, activities), claim)["stepwise"] == holds
 
 
 def curve(*instances: float, hosts: float = 2):
