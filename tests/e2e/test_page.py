@@ -88,13 +88,6 @@ def test_nothing_is_there_but_the_page(airflow: Airflow) -> None:
         assert "All experiments" in page, "a page, and no dead end"
 
 
-def test_the_plugin_is_in_the_navigation(airflow: Airflow) -> None:
-    plugins = airflow.ask("GET", "/api/v2/plugins")["plugins"]
-    (ours,) = [plugin for plugin in plugins if plugin["name"] == "tidebench"]
-    (view,) = ours["external_views"]
-    assert (view["name"], view["destination"]) == ("Experiments", "nav")
-
-
 def test_the_list_is_filtered_and_sorted(airflow: Airflow) -> None:
     page = read_page(airflow, "/tidebench/")
     assert "2 runs" in page

@@ -62,4 +62,5 @@ def test_the_navigation_leads_below_the_prefix(airflow: Airflow) -> None:
     """Airflow's own page resolves these against its base, which has the prefix."""
     plugins = airflow.ask("GET", "/api/v2/plugins")["plugins"]
     (view,) = next(plugin for plugin in plugins if plugin["name"] == "tidebench")["external_views"]
+    assert (view["name"], view["destination"]) == ("Experiments", "nav")
     assert (view["href"], view["icon"]) == ("tidebench/", "tidebench/assets/icon.svg")

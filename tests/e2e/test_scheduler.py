@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from include.experiment.matrix import runs_in_file
-from include.experiment.params import matrix_from_params, run_from_params
+from include.experiment.params import matrix_from_params
 from include.experiment.spec import RunSpec
 from include.results.tables.staged import read_table
 from include.runs.spark.sweep import STATUS
@@ -95,29 +95,6 @@ def test_tasks_reuse_what_dag_runs_of_the_same_matrix_measured(
     log = airflow.log_of("experiment_batch", batch, "measure_cell", 0)
     assert "is reused (stored complete, by this code)" in log
     assert written == [store_of(cell, root).manifest.stat().st_mtime_ns for cell in cells]
-
-
-def test_a_matrix_that_is_wrong_measures_nothing_and_says_why(airflow: Airflow) -> None:
-    batch = airflow.trigger("experiment_batch", MATRIX | {"btus_min": [0.3], "seeds": [1]})
-    assert airflow.finish("experiment_batch", batch, DEADLINE_S) == "failed", airflow.tail()
-    states = airflow.states("experiment_batch", batch)
-    failed = {task for (task, _), state in states.items() if state == "failed"}
-    assert failed == {"resolve_matrix", "check_cells"}
-    assert "0.25" in airflow.log_of("experiment_batch", batch, "resolve_matrix")
-
-
-def test_an_experiment_measures_its_windows_in_order_and_publishes(
-    airflow: Airflow, root: Path, tmp_path: Path
-) -> None:
-    form = {"experiment": "one", "duration_min": 6, "btu_min": 2, "controller": "btu-runtime"}
-    run = airflow.trigger("experiment", form)
-    assert airflow.finish("experiment", run, DEADLINE_S) == "success", airflow.tail()
-    states = airflow.states("experiment", run)
-    assert [states["control_window", index] for index in range(3)] == ["success"] * 3
-    assert states["release_testbed", -1] == "success"
-    spec = run_from_params(form)
-    assert reported(root, "one") == {spec.run_id}
-    assert_as_alone([spec], root, tmp_path)
 
 
 def test_a_sweep_measures_every_point_and_publishes(
