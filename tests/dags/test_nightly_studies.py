@@ -163,11 +163,6 @@ def test_the_first_night_has_nothing_to_drift_from(study: Study, folder: Path) -
     assert spend(study, folder, "first") == ""
 
 
-def test_the_same_bits_are_no_drift(study: Study, folder: Path) -> None:
-    spend(study, folder, "first")
-    assert spend(study, folder, "second") == ""
-
-
 def test_a_cell_that_moved_is_named_with_what_to_do(study: Study, folder: Path) -> None:
     spend(study, folder, "first")
     cells = [CELL | {"mean": 101.0}, CELL | {"btu_min": 30.0, "mean": 7.0}]

@@ -10,7 +10,7 @@ from include.model.topology import Keyed
 from include.testbeds.simulated import kernel
 from include.testbeds.virtual.key_groups import loads_of_instances, sizes_of_keys
 from include.testing.builders import a_topology, an_operator
-from tests.kernel.worlds import a_network, poisson_us, publish, waiting_items
+from tests.kernel.worlds import a_network, poisson_us, publish, records_cut, waiting_items
 
 S = 1_000_000
 
@@ -95,24 +95,10 @@ def test_results_do_not_depend_on_cuts_and_survive_a_snapshot() -> None:
     def fresh():
         return a_chain(300.0, 200.0, 250.0, room=3, servers=2, level=9.0, duration_s=90)
 
-    whole = fresh()
-    whole.advance(100 * S)
-    expected = whole.take_records()
+    expected = records_cut(fresh, [], 100 * S)
     assert len(expected) > 1000
-    cut, records = fresh(), []
-    for t_s in np.arange(0.7, 100, 0.7):
-        cut.advance(round(t_s * S))
-        records.append(cut.take_records())
-        stored = cut.arrays()
-        cut = fresh()
-        cut.load(stored)
-    cut.advance(100 * S)
-    rows = np.concatenate([*records, cut.take_records()])
-    order = (kernel.R_NUMBER, kernel.R_OPERATOR)
-    assert np.array_equal(
-        rows[np.lexsort([rows[:, c] for c in order])],
-        expected[np.lexsort([expected[:, c] for c in order])],
-    )
+    cuts_us = (np.arange(0.7, 100, 0.7) * S).round().astype(int).tolist()
+    assert np.array_equal(records_cut(fresh, cuts_us, 100 * S), expected)
 
 
 def test_what_was_in_buffers_stays_together_and_comes_first() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from include.testbeds.simulated import kernel
 from include.testing.builders import a_topology, an_operator
 from tests.builders import manufacturing
-from tests.kernel.worlds import a_network, column, poisson_us, printed, waiting_items
+from tests.kernel.worlds import a_network, column, poisson_us, printed, records_cut, waiting_items
 
 SERVICE_MS = {"O1": 1246, "O2": 75, "O3": 111, "O4": 111, "O5": 111, "O6": 26, "O7": 9, "O8": 6}
 
@@ -127,29 +127,15 @@ def test_rows_grow_when_a_queue_does():
     assert waiting_items(network, 60_000_000)[0] > 49_000
 
 
-def run_cut(cuts_us, end_us=200_000_000):
-    """Records of a plant that is advanced in pieces, with a snapshot at every cut."""
-    network = a_plant()
-    taken = []
-    for cut_us in [*sorted(cuts_us), end_us]:
-        network.advance(cut_us)
-        taken.append(network.take_records())
-        stored = network.arrays()
-        network = a_plant()
-        network.load(stored)
-    records = np.concatenate(taken)
-    return records[np.lexsort((records[:, kernel.R_NUMBER], records[:, kernel.R_OPERATOR]))]
-
-
 @pytest.fixture(scope="module")
 def uncut():
-    return run_cut([])
+    return records_cut(a_plant, [], 200_000_000)
 
 
 @settings(max_examples=25, deadline=None)
 @given(cuts_us=st.lists(st.integers(1, 199_999_999), max_size=12, unique=True))
 def test_results_do_not_depend_on_where_time_is_cut(uncut, cuts_us):
-    np.testing.assert_array_equal(run_cut(cuts_us), uncut)
+    np.testing.assert_array_equal(records_cut(a_plant, cuts_us, 200_000_000), uncut)
 
 
 def test_another_operator_elsewhere_leaves_the_draws_of_this_one_alone():

@@ -8,7 +8,7 @@ import pytest
 from include.model.errors import SpecError
 from include.testbeds.simulated import kernel
 from include.testing.builders import a_topology, an_operator
-from tests.kernel.worlds import a_network, column, poisson_us, waiting_items
+from tests.kernel.worlds import a_network, column, poisson_us, records_cut, waiting_items
 
 S = 1_000_000
 
@@ -72,24 +72,10 @@ def test_results_do_not_depend_on_cuts_and_survive_a_snapshot(prefetch: int) -> 
             topology=a_topology(*operators), servers=2, level=5.0, prefetch=prefetch, duration_s=90
         )
 
-    whole = fresh()
-    whole.advance(100 * S)
-    expected = whole.take_records()
+    expected = records_cut(fresh, [], 100 * S)
     assert len(expected) > 500
-    cut, records = fresh(), []
-    for t_s in np.arange(0.7, 100, 0.7):
-        cut.advance(round(t_s * S))
-        records.append(cut.take_records())
-        stored = cut.arrays()
-        cut = fresh()
-        cut.load(stored)
-    cut.advance(100 * S)
-    rows = np.concatenate([*records, cut.take_records()])
-    order = (kernel.R_NUMBER, kernel.R_OPERATOR)
-    assert np.array_equal(
-        rows[np.lexsort([rows[:, c] for c in order])],
-        expected[np.lexsort([expected[:, c] for c in order])],
-    )
+    cuts_us = (np.arange(0.7, 100, 0.7) * S).round().astype(int).tolist()
+    assert np.array_equal(records_cut(fresh, cuts_us, 100 * S), expected)
 
 
 def test_binding_costs_waiting_where_instances_are_plenty() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -76,6 +77,20 @@ def poisson_us(rate_per_s: float, items: int, seed: int = 5) -> np.ndarray:
 def column(records: np.ndarray, index: int) -> np.ndarray:
     """One column of records, in order of the items' numbers."""
     return records[np.argsort(records[:, kernel.R_NUMBER]), index]
+
+
+def records_cut(
+    fresh: Callable[[], QueueingNetwork], cuts_us: Iterable[int], end_us: int
+) -> np.ndarray:
+    """Records by operator and number, of a network stored and taken up again at every cut."""
+    network, taken = fresh(), []
+    for cut_us in [*sorted(cuts_us), end_us]:
+        network.advance(cut_us)
+        taken.append(network.take_records())
+        stored, network = network.arrays(), fresh()
+        network.load(stored)
+    records = np.concatenate(taken)
+    return records[np.lexsort((records[:, kernel.R_NUMBER], records[:, kernel.R_OPERATOR]))]
 
 
 def waiting_items(network: QueueingNetwork, now_us: int) -> np.ndarray:

@@ -89,18 +89,6 @@ def test_counts_since_the_beginning_miss_nothing_whoever_looks(testbed):
     assert counted["arrived"] > 1000
 
 
-def test_a_snapshot_between_two_looks_keeps_what_was_read(testbed):
-    testbed.advance_to(600)
-    testbed.observe()
-    testbed.advance_to(630)
-    arrays = testbed.snapshot()
-    other = type(testbed)(testbed.config)
-    other.restore(arrays)
-    for each in (testbed, other):
-        each.advance_to(645)
-    assert other.observe().operators == testbed.observe().operators
-
-
 def test_the_busiest_is_one_instance_over_the_whole_time():
     meter = BusyMeter(2)
     rows, numbers = np.array([0, 0]), np.array([4, 7])
