@@ -66,17 +66,19 @@ class DagProcess:
         mark = f"starting task_id={task} map_index={map_index} "
         self.wait_until(lambda: mark in self.output)
         time.sleep(after_s)
-        self.wait_until(once)
+        self.wait_until(once, poll_s=0.005)
         self.kill()
         assert self.unfinished() == (task, map_index), self.tail()
 
-    def wait_until(self, holds: Callable[[], bool], within_s: float = DEADLINE_S) -> None:
-        """Until something holds, while the run goes on."""
+    def wait_until(
+        self, holds: Callable[[], bool], within_s: float = DEADLINE_S, poll_s: float = 0.05
+    ) -> None:
+        """Wait until something holds; fails when the DAG ends before."""
         end_s = time.monotonic() + within_s
         while not holds():
             assert self.process.poll() is None, self.tail()
             assert time.monotonic() < end_s, self.tail()
-            time.sleep(0.005)
+            time.sleep(poll_s)
 
     def kill(self) -> None:
         """SIGKILL the whole process group, Spark's JVM included, and reap it."""

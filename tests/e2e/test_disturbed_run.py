@@ -17,7 +17,7 @@ from include.experiment.form import experiment_params
 from include.experiment.params import run_from_params
 from include.runs.stages import run_all
 from include.studies.publish import publish_experiment
-from tests.e2e.dag_process import DEADLINE_S, DagProcess, measured, started
+from tests.e2e.dag_process import DagProcess, measured, started
 
 pytestmark = pytest.mark.airflow
 
@@ -74,7 +74,7 @@ def disturbed(
         with started(environment, params, root / f"killed-{number}.log") as dag:
             dag.kill_in(**kill)
     with started(environment, params, root / "console.log") as dag:
-        dag.process.wait(timeout=DEADLINE_S * 2)  # publication is tried three times
+        dag.wait_until(lambda: bool(dag.done("publish_report")))  # the first of three tries
     return dag, root
 
 
