@@ -26,18 +26,13 @@ from include.controllers.deployment import first_deployment
 from include.experiment.run import resolve
 from include.experiment.spec import RunSpec
 from include.model.host import HostFlavor
-from include.model.observation import (
-    HostSample,
-    InstanceSample,
-    Observation,
-    OperatorSample,
-    TenantSample,
-)
+from include.model.observation import Observation, TenantSample
 from include.model.tenant import Intent, Tenant
-from include.model.topology import Edge, Operator, Source, Topology
+from include.model.topology import Edge, Source, Topology
 from include.runs.guard import check
 from include.runs.session import Session
 from include.testbeds.base import ACTS
+from include.testing.builders import a_host, a_sample, an_instance, an_observation, an_operator
 
 HOSTS, INSTANCES = 2, 20
 """Of a cluster, per operator."""
@@ -59,16 +54,7 @@ def a_topology(operators: int) -> Topology:
         level_unit="level",
         emission_period_s=1.0,
         operators=tuple(
-            Operator(
-                name=name,
-                label=name,
-                slo_ms=1000.0,
-                cpu_cores=0.5,
-                memory_mb=1000.0,
-                storage_mb=10.0,
-                tenant=tenant,
-                service_ms=10.0,
-            )
+            an_operator(name, storage_mb=10.0, tenant=tenant, service_ms=10.0)
             for tenant, name in names
         ),
         sources=tuple(
@@ -85,62 +71,57 @@ def a_topology(operators: int) -> Topology:
     )
 
 
-def an_observation(topology: Topology, hosts: int, instances: int, now_s: float) -> Observation:
+def at_some_time(topology: Topology, hosts: int, instances: int, now_s: float) -> Observation:
     """A cluster at work: some operators late, some idle, hosts loaded unevenly, leases ending."""
     draw = random.Random(7)
     names = topology.operator_names
-    operators = {}
+    samples = []
     for name in names:
         late = draw.random() < 0.05
-        operators[name] = OperatorSample(
-            operator=name,
+        sample = a_sample(
+            name,
             waiting_items=draw.choice((300, 2000)) if late else draw.choice((0, 5, 20)),
-            durations_ms=tuple(draw.uniform(1200, 1900) if late else 300.0 for _ in range(5)),
-            arrived_items=1000,
-            completed_items=990,
-            capacity=draw.uniform(0.05, 0.9),
+            durations_ms=[draw.uniform(1200, 1900) if late else 300.0 for _ in range(5)],
         )
-    return Observation(
+        counts = {"arrived_items": 1000, "completed_items": 990}
+        samples.append(replace(sample, **counts, capacity=draw.uniform(0.05, 0.9)))
+    seen = an_observation(
         now_s=now_s,
-        operators=operators,
-        hosts={
-            f"host-{i}": HostSample(
-                host=f"host-{i}",
+        operators=samples,
+        hosts=[
+            a_host(
+                f"host-{i}",
                 flavor=FLAVOR.name,
-                ordered_s=0.0,
                 paid_until_s=now_s + draw.uniform(1, 600),
-                up=True,
-                releasing=False,
                 images=frozenset(draw.sample(names, min(20, len(names)))),
                 cpu_share=draw.uniform(0.1, 0.95),
                 memory_share=0.3,
                 runnable=draw.uniform(1, 20),
             )
             for i in range(hosts)
-        },
-        instances={
-            f"{names[i % len(names)]}-{i}": InstanceSample(
-                instance=f"{names[i % len(names)]}-{i}",
-                operator=names[i % len(names)],
-                host=f"host-{(i * 7) % hosts}",
+        ],
+        running=[
+            an_instance(
+                f"{names[i % len(names)]}-{i}",
+                names[i % len(names)],
+                f"host-{(i * 7) % hosts}",
                 started_s=float(i % 100),
-                ready=True,
-                stopping=False,
                 cpu_share=draw.uniform(0.1, 0.95),
                 memory_share=0.5,
             )
             for i in range(instances)
-        },
-        tenants={
-            tenant.name: TenantSample(
-                tenant=tenant.name,
-                latency_ms=draw.uniform(50, 150),
-                tail_latency_ms=draw.uniform(100, 300),
-                juice=draw.uniform(0.8, 1.0),
-            )
-            for tenant in topology.tenants
-        },
+        ],
     )
+    tenants = {
+        tenant.name: TenantSample(
+            tenant=tenant.name,
+            latency_ms=draw.uniform(50, 150),
+            tail_latency_ms=draw.uniform(100, 300),
+            juice=draw.uniform(0.8, 1.0),
+        )
+        for tenant in topology.tenants
+    }
+    return replace(seen, tenants=tenants)
 
 
 def decision_s(name: str, operators: int, repeats: int) -> tuple[float, int]:
@@ -151,9 +132,8 @@ def decision_s(name: str, operators: int, repeats: int) -> tuple[float, int]:
     memory = controller.initial_memory()
     took_s, steps = [], 0
     for turn in range(repeats):
-        observation = an_observation(
-            topology, hosts, instances, 3600.0 + turn * controller.interval_s
-        )
+        now_s = 3600.0 + turn * controller.interval_s
+        observation = at_some_time(topology, hosts, instances, now_s)
         start_s = time.process_time()
         memory, decided = controller.decide(memory, observation)
         took_s.append(time.process_time() - start_s)

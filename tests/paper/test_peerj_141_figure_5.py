@@ -6,9 +6,8 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from include.controllers.peerj141.btu import Btu, BtuMemory
+from include.controllers.peerj141.btu import BtuMemory
 from include.model.decision import (
-    Decision,
     MigrateInstance,
     ProlongLease,
     ReleaseHost,
@@ -26,6 +25,7 @@ from include.testing.builders import (
     instances,
     late,
 )
+from tests.paper.test_peerj_141_figure_4 import decide
 
 NOW_S = 3600.0
 
@@ -46,14 +46,6 @@ def cluster(
 
 def ending(host: str, in_s: float = 60.0, **changes: object) -> HostSample:
     return a_host(host, paid_until_s=NOW_S + in_s, **changes)
-
-
-def decide(
-    observation: Observation, memory: BtuMemory | None = None, **options: object
-) -> Decision:
-    setting = options.pop("setting", None) or a_setting()
-    controller = Btu(setting=setting, **options)
-    return controller.decide(memory or BtuMemory(), observation)[1]
 
 
 @pytest.mark.parametrize(

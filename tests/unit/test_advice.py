@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from include.runs import stages
 from include.runs.session import Session
 from tests.command_line import said
 from tests.digests import digests
+from tests.unit.test_session import Recorder
 
 ADVISORS = ["keda", {"name": "tide", "care": 2}, {"name": "fugu-local", "interval_s": 7.3}]
 FAULTS = {
@@ -115,15 +116,8 @@ def test_a_controller_agrees_with_itself(tmp_path: Path) -> None:
         assert any(row["acted_instances"] > row["instances"] for row in advice), "it never acted"
 
 
-@dataclass
-class Recorder:
-    """Hands everything on to a controller, keeps what it was shown, and has it wait."""
-
-    controller: Any
-    observations: list[Observation] = field(default_factory=list)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.controller, name)
+class Onlooker(Recorder):
+    """Keeps what a controller would be shown, and waits."""
 
     def decide(self, memory: Any, observation: Observation) -> tuple[Any, Decision]:
         self.observations.append(observation)
@@ -139,13 +133,13 @@ def test_an_advisor_sees_what_it_would_in_the_controllers_place(
     target = {"name": "target-tracking", "interval_s": interval_s}
     where = {"testbed": testbed, "patterns": "stepwise", "duration_min": 10}
     acting = Session.open(resolve(a_spec(controllers=target, **where)))
-    recorder = Recorder(acting.loop.controller)
+    recorder = Onlooker(acting.loop.controller)
     acting.loop = replace(acting.loop, controller=recorder)
     # Its own first deployment is another than that of tide, whom nobody obeys here either.
     beside = Session.open(resolve(a_spec(controllers="tide", advisors=target, **where)))
     (label,) = beside.loop.advisors
-    advisor = Recorder(beside.loop.advisors[label])
-    idle = Recorder(beside.loop.controller)
+    advisor = Onlooker(beside.loop.advisors[label])
+    idle = Onlooker(beside.loop.controller)
     beside.loop = replace(beside.loop, controller=idle, advisors={label: advisor})
     deployment = first_deployment(beside.setting, beside.loop.controller.initial_instances())
     for session in (acting, beside):
