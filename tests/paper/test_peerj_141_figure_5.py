@@ -21,6 +21,7 @@ from include.testing.builders import (
     a_setting,
     an_instance,
     an_observation,
+    cluster_of,
     idle,
     instances,
     late,
@@ -42,6 +43,9 @@ def cluster(
     running = instances(on)
     names = sorted({instance.operator for instance in running})
     return an_observation(operators=map(every, names), hosts=hosts, running=running, now_s=NOW_S)
+
+
+CROWDED = [needed("O1"), needed("O2"), idle("O3")]
 
 
 def ending(host: str, in_s: float = 60.0, **changes: object) -> HostSample:
@@ -115,11 +119,8 @@ def test_phase_3_migrates_what_is_needed_by_algorithm_2_without_this_host() -> N
 
 
 def test_the_plan_is_feasible_as_a_whole_or_nothing_happens() -> None:
-    running = instances({"h1": "O2 O2 O3", "h2": "O1 O3 O3"})
-    crowded = [needed("O1"), needed("O2"), idle("O3")]
-    observation = an_observation(
-        operators=crowded, hosts=[a_host("h1"), ending("h2")], running=running
-    )
+    on = {"h1": "O2 O2 O3", "h2": "O1 O3 O3"}
+    observation = cluster_of(on, *CROWDED, hosts=[ending("h2")])
     # one O3 may stop, the other O3 takes the last place on h1, O1 finds none
     decision = decide(observation)
     assert decision.actions == (ProlongLease("h2"),)
@@ -128,11 +129,8 @@ def test_the_plan_is_feasible_as_a_whole_or_nothing_happens() -> None:
 
 def test_phase_1_may_make_room_as_the_upscaling_procedure_does() -> None:
     """ "This simulation uses the upscaling procedure", which scales other operators down."""
-    running = instances({"h1": "O2 O3 O3 O3", "h2": "O1"})
-    samples = [needed("O1"), needed("O2"), idle("O3")]
-    observation = an_observation(
-        operators=samples, hosts=[a_host("h1"), ending("h2")], running=running
-    )
+    on = {"h1": "O2 O3 O3 O3", "h2": "O1"}
+    observation = cluster_of(on, *CROWDED, hosts=[ending("h2")])
     assert decide(observation).actions == (ProlongLease("h2"),)
     assert decide(observation, reclaim_for_migrations=True).actions == (
         StopInstance("i4"),
@@ -142,19 +140,16 @@ def test_phase_1_may_make_room_as_the_upscaling_procedure_does() -> None:
 
 
 def test_room_that_was_made_in_vain_is_not_made() -> None:
-    running = instances({"h1": "O2 O2 O2 O3", "h2": "O1 O3 O2"})
-    samples = [needed("O1"), needed("O2"), idle("O3")]
-    observation = an_observation(
-        operators=samples, hosts=[a_host("h1"), ending("h2")], running=running
-    )
+    on = {"h1": "O2 O2 O2 O3", "h2": "O1 O3 O2"}
+    observation = cluster_of(on, *CROWDED, hosts=[ending("h2")])
     # O3 may give one instance; its place takes O2, and then O1 finds none
     assert decide(observation, reclaim_for_migrations=True).actions == (ProlongLease("h2"),)
 
 
 def test_no_room_is_made_on_the_host_itself_nor_on_one_that_boots() -> None:
     hosts = [a_host("h1", up=False), ending("h2")]
-    running = instances({"h1": "O3 O3 O3 O3", "h2": "O1 O3"})
-    observation = an_observation(operators=[needed("O1"), idle("O3")], hosts=hosts, running=running)
+    on = {"h1": "O3 O3 O3 O3", "h2": "O1 O3"}
+    observation = cluster_of(on, needed("O1"), idle("O3"), hosts=hosts)
     assert decide(observation, reclaim_for_migrations=True).actions == (ProlongLease("h2"),)
 
 
@@ -212,9 +207,8 @@ def test_an_operator_scaled_up_less_than_three_minutes_ago_is_moved_and_not_stop
 
 
 def test_a_host_is_kept_while_the_monitor_cannot_read_one_of_its_operators() -> None:
-    hosts = [a_host("h1"), ending("h2", 150.0)]
-    running = instances({"h1": "O1 O2", "h2": "O2"})
-    observation = an_observation(operators=[idle("O1")], hosts=hosts, running=running)
+    on = {"h1": "O1 O2", "h2": "O2"}
+    observation = cluster_of(on, idle("O1"), hosts=[ending("h2", 150.0)])
     assert decide(observation, setting=a_setting(btu_s=3600.0)).actions == ()
 
 
@@ -225,11 +219,9 @@ def test_an_infeasible_plan_prolongs_at_once_and_not_at_the_last_tick() -> None:
 
 
 def test_upscaling_first_keeps_a_host_that_it_has_just_used() -> None:
-    observation = an_observation(
-        operators=[late("O1"), a_sample("O2"), a_sample("O3")],
-        hosts=[a_host("h1"), ending("h2", images=frozenset({"O1"}))],
-        running=instances({"h1": "O1 O2 O3"}),
-    )
+    samples = [late("O1"), a_sample("O2"), a_sample("O3")]
+    on = {"h1": "O1 O2 O3", "h2": ""}
+    observation = cluster_of(on, *samples, hosts=[ending("h2", images=frozenset({"O1"}))])
     # h2 has the image of O1 and is empty, so Algorithm 2 prefers it
     assert decide(observation).actions == (StartInstance("O1", "h2"), ProlongLease("h2"))
     hosts_first = decide(observation, upscale_first=False)
