@@ -12,6 +12,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 import yaml
@@ -22,7 +23,8 @@ from include.results.tables.build import STEPS, read_by, run_query
 from include.results.tables.catalogue import INPUT_CHECKS, PUBLISHED, schema_of
 from include.results.tables.measured import spark_columns
 from include.runs.measurements.rows import COMPUTED, SAMPLES, TABLES
-from tests.builders_measurements import summaries_of
+from include.runs.measurements.summaries import summarised
+from include.testbeds.columns import Coded
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -86,9 +88,36 @@ def _counted(rows_of: dict[str, Any]) -> dict[str, Any]:
         empty = {"operator": "", "slo_ms": 0.0}
         of_run["operator"] = [{**empty, **row} for row in of_run["operator"]]
         of_run["run"] = [{"duration_s": 0.0, **USUAL["run"], **run}]
-        for table, rows in summaries_of(of_run).items():
+        for table, rows in _summaries_of(of_run).items():
             counted.setdefault(table, []).extend({**row, "run": name} for row in rows)
     return counted
+
+
+def _summaries_of(tables: dict[str, Any]) -> dict[str, Any]:
+    """What the platform counts of the samples of one run."""
+    samples = tables[SAMPLES]
+    if not samples:
+        return {}
+    names = tuple({row["operator"]: None for row in samples})
+    columns: dict[str, Any] = {
+        name: np.array([row.get(name, 0.0) for row in samples], dtype=float)
+        for name in ("time_s", "duration_ms", "wait_ms", "age_ms")
+    }
+    codes = np.array([names.index(row["operator"]) for row in samples])
+    counted = summarised(
+        {**columns, "operator": Coded(codes, names)},
+        {row["operator"]: row["slo_ms"] for row in tables["operator"]},
+        duration_s=tables["run"][0]["duration_s"],
+        monitor_every_s=tables["run"][0]["monitor_every_s"],
+    )
+    return {table: _rows_of(columns) for table, columns in counted.items()}
+
+
+def _rows_of(columns: dict[str, Any]) -> list[dict[str, Any]]:
+    codes, operators = columns["operator"]
+    columns = {**columns, "operator": [operators[code] for code in codes]}
+    plain = [np.asarray(values).tolist() for values in columns.values()]
+    return [dict(zip(columns, row, strict=True)) for row in zip(*plain, strict=True)]
 
 
 def _rows(path: Path) -> Any:

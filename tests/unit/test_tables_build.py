@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -18,7 +19,8 @@ from include.results.tables.catalogue import INPUT_CHECKS, PUBLISHED
 from include.results.tables.quarantine import read_quarantine
 from include.results.tables.staged import read_staged
 from include.runs.spark.session import local_driver
-from tests.builders_measurements import MadeUpRun, write_runs
+from include.runs.stages import run_all
+from tests.builders import run_spec
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 
@@ -34,21 +36,37 @@ for number in (1, 2):
     print(SparkSession.getActiveSession())
 """
 
-BTU = MadeUpRun(duration_s=300)
-THRESHOLD = MadeUpRun(run="threshold-s2", controller="threshold", seed=2, duration_s=300)
+BTU = run_spec(experiment="demo", duration_min=5, btu_min=5)
+THRESHOLD = replace(BTU, controller="threshold", seed=2)
+RUNS = {BTU.run_id, THRESHOLD.run_id}
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = write_runs(tmp_path_factory.mktemp("data"), "demo", BTU, THRESHOLD)
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of two runs without tables."""
+    root = tmp_path_factory.mktemp("data")
+    for spec in (BTU, THRESHOLD):
+        run_all(spec, root)
+    return root / "demo"
+
+
+@pytest.fixture(scope="module")
+def folder(measured: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = shutil.copytree(measured, tmp_path_factory.mktemp("built") / "demo")
     build_tables(folder, master="local[2]")
     return folder
+
+
+@pytest.fixture
+def other(measured: Path, tmp_path: Path) -> Path:
+    """A copy without tables."""
+    return shutil.copytree(measured, tmp_path / "demo")
 
 
 def test_every_table_is_staged_for_every_run(folder: Path) -> None:
     staged = {path.stem for path in (folder / "staged").iterdir()}
     assert staged == {*PUBLISHED, INPUT_CHECKS, "quarantine", "sources"}
-    assert {row["run"] for row in read_staged(folder, "cost")} == {BTU.run, THRESHOLD.run}
+    assert {row["run"] for row in read_staged(folder, "cost")} == RUNS
 
 
 def test_the_files_that_the_tables_are_of_are_kept_with_them(folder: Path) -> None:
@@ -56,12 +74,6 @@ def test_the_files_that_the_tables_are_of_are_kept_with_them(folder: Path) -> No
     manifests = {path: sha for path, sha in kept.items() if path.endswith("manifest.json")}
     assert len(manifests) == len(list(folder.glob("runs/*/manifest.json")))
     assert all(digest(folder / path) == sha for path, sha in manifests.items())
-
-
-def test_what_was_made_up_keeps_the_rules_of_the_inputs(folder: Path) -> None:
-    for row in read_staged(folder, INPUT_CHECKS):
-        assert row["lowest"] <= row["measured"], row
-        assert row["highest"] is None or row["measured"] <= row["highest"], row
 
 
 @pytest.mark.long
@@ -94,9 +106,8 @@ def test_a_session_ends_with_its_work_and_another_may_follow() -> None:
 
 @pytest.mark.long
 def test_compiled_queries_on_many_rows_give_the_bytes_of_interpreted_ones(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    folder: Path, other: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    other = write_runs(tmp_path, "demo", BTU, THRESHOLD)
     monkeypatch.setattr(build, "MOST_INTERPRETED_ROWS", 0)
     monkeypatch.setattr(build, "MOST_ROWS_READ_HERE", 0)
     build_tables(other, master="local[2]")
@@ -111,51 +122,40 @@ def test_a_query_waits_for_every_step_that_it_names() -> None:
         assert all(STEPS.index(earlier) < STEPS.index(step) for earlier in read_by(step))
 
 
-def test_only_the_named_runs_are_read(folder: Path, tmp_path: Path) -> None:
-    other = write_runs(tmp_path, "demo", BTU, THRESHOLD)
-    rows = build_tables(other, [THRESHOLD.run], master="local[2]")
+def test_only_the_named_runs_are_read(other: Path) -> None:
+    rows = build_tables(other, [THRESHOLD.run_id], master="local[2]")
     assert rows["runs"] == 1
-    assert {row["run"] for row in read_staged(other, "scaling")} == {THRESHOLD.run}
+    assert {row["run"] for row in read_staged(other, "scaling")} == {THRESHOLD.run_id}
 
 
-def test_a_run_whose_files_are_torn_is_left_out_and_back_when_they_are_whole(
-    tmp_path: Path,
-) -> None:
-    folder = write_runs(tmp_path, "demo", BTU, THRESHOLD)
-    torn = next((folder / "measurements" / "lease").rglob(f"run={BTU.run}/*.parquet"))
+def test_a_run_whose_files_are_torn_is_left_out_and_back_when_they_are_whole(other: Path) -> None:
+    torn = next((other / "measurements" / "lease").rglob(f"run={BTU.run_id}/*.parquet"))
     whole = torn.read_bytes()
     torn.write_bytes(whole[:-9])
-    assert build_tables(folder, master="local[2]")["runs"] == 1
-    ((run, (check,)),) = read_quarantine(folder).items()
-    assert run == BTU.run
+    assert build_tables(other, master="local[2]")["runs"] == 1
+    ((run, (check,)),) = read_quarantine(other).items()
+    assert run == BTU.run_id
     assert str(torn) in check.sentence
     torn.write_bytes(whole)
-    assert build_tables(folder, master="local[2]")["runs"] == 2
-    assert read_quarantine(folder) == {}
+    assert build_tables(other, master="local[2]")["runs"] == 2
+    assert read_quarantine(other) == {}
 
 
 def test_runs_of_other_files_are_not_averaged(tmp_path: Path) -> None:
-    other = replace(BTU, run="btu-again", seed=2)
-    folder = write_runs(tmp_path, "demo", BTU, other)
-    for k, run in enumerate((BTU.run, other.run)):
-        spec = {"topology": f"{k}/job.yaml", "calibration": "", "pattern_options": {}}
-        inputs = {
-            "spec": spec,
-            "topology": {"k": k},
-            "calibration": 0,
-            "levels": [],
-            "level_of": {},
-        }
-        (folder / "runs" / run / "run.json").write_text(json.dumps(inputs))
-    with pytest.raises(StoreError, match="another topology under the same name"):
-        build_tables(folder, master="local[2]")
-    assert not (folder / "staged").exists()
+    for seed in (1, 2):
+        trace = tmp_path / f"{seed}" / "load.csv"
+        trace.parent.mkdir()
+        trace.write_text(f"time_s,level\n0,{seed}\n")
+        spec = replace(BTU, pattern="trace", pattern_options={"path": str(trace)}, seed=seed)
+        run_all(spec, tmp_path)
+    with pytest.raises(StoreError, match="another trace under the same name"):
+        build_tables(tmp_path / "demo", master="local[2]")
+    assert not (tmp_path / "demo" / "staged").exists()
 
 
-def test_when_no_run_can_be_read_every_reason_is_told(tmp_path: Path) -> None:
-    folder = write_runs(tmp_path, "demo", BTU, THRESHOLD)
-    for part in (folder / "measurements" / "price").rglob("*.parquet"):
+def test_when_no_run_can_be_read_every_reason_is_told(other: Path) -> None:
+    for part in (other / "measurements" / "price").rglob("*.parquet"):
         part.unlink()
     with pytest.raises(StoreError) as caught:
-        build_tables(folder, master="local[2]")
-    assert all(f"left out: run {spec.run}" in str(caught.value) for spec in (BTU, THRESHOLD))
+        build_tables(other, master="local[2]")
+    assert all(f"left out: run {run}" in str(caught.value) for run in RUNS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pyarrow as pa
@@ -13,19 +14,30 @@ from include.files.whole import digest
 from include.model.errors import SetupError, StoreError
 from include.results.tables.measured import check_files, complete_runs
 from include.runs.spark.session import require_java
-from tests.builders_measurements import MadeUpRun, write_runs
+from include.runs.stages import run_all, store_of
+from tests.builders import run_spec
 
-RUN = MadeUpRun(duration_s=60)
+SPEC = run_spec(experiment="demo", btu_min=1, duration_min=1)
+RUN = SPEC.run_id
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a run whose manifest lists no file."""
+    root = tmp_path_factory.mktemp("data")
+    run_all(SPEC, root)
+    store_of(SPEC, root).manifest.write_text("{}")
+    return root / "demo"
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    return write_runs(tmp_path, "demo", RUN)
+def folder(measured: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(measured, tmp_path / "demo")
 
 
 def test_every_complete_run_is_taken_when_none_is_named(folder: Path) -> None:
     (folder / "runs" / "stopped").mkdir()
-    assert complete_runs(folder) == (RUN.run,)
+    assert complete_runs(folder) == (RUN,)
 
 
 def test_nothing_to_read_says_what_to_do(tmp_path: Path) -> None:
@@ -40,12 +52,12 @@ def test_a_stopped_run_that_is_named_is_refused(folder: Path) -> None:
 
 
 def test_an_unknown_run_comes_with_a_suggestion(folder: Path) -> None:
-    with pytest.raises(StoreError, match=f"Did you mean '{RUN.run}'"):
-        complete_runs(folder, [RUN.run[:-1] + "2"])
+    with pytest.raises(StoreError, match=f"Did you mean '{RUN}'"):
+        complete_runs(folder, [RUN[:-1] + "2"])
 
 
 def _part(folder: Path, table: str) -> Path:
-    parts = folder / "measurements" / table / "experiment=demo" / f"run={RUN.run}"
+    parts = folder / "measurements" / table / "experiment=demo" / f"run={RUN}"
     return next(iter(sorted(parts.iterdir())))
 
 
@@ -53,45 +65,45 @@ def test_a_torn_file_is_named(folder: Path) -> None:
     torn = _part(folder, "queue")
     torn.write_bytes(torn.read_bytes()[:-20])
     with pytest.raises(StoreError, match=f"{torn}.*cannot be read"):
-        check_files(folder, [RUN.run])
+        check_files(folder, [RUN])
 
 
 def test_a_file_of_another_version_is_named(folder: Path) -> None:
     other = _part(folder, "lease")
     pq.write_table(pa.table({"host": ["h"]}), other)
     with pytest.raises(StoreError, match=f"{other} has the columns host; this version writes"):
-        check_files(folder, [RUN.run])
+        check_files(folder, [RUN])
 
 
 def test_a_file_that_is_not_what_the_run_has_written_is_named(folder: Path) -> None:
     part = _part(folder, "queue")
     listed = [{"path": str(part.relative_to(folder)), "sha256": digest(part)}]
-    (folder / "runs" / RUN.run / "manifest.json").write_text(json.dumps({"parts": listed}))
-    check_files(folder, [RUN.run])
+    (folder / "runs" / RUN / "manifest.json").write_text(json.dumps({"parts": listed}))
+    check_files(folder, [RUN])
     pq.write_table(pq.ParquetFile(part).read().slice(1), part)
     with pytest.raises(StoreError, match=f"{part} is damaged"):
-        check_files(folder, [RUN.run])
+        check_files(folder, [RUN])
     part.unlink()
     with pytest.raises(StoreError, match=f"{part} is missing"):
-        check_files(folder, [RUN.run])
+        check_files(folder, [RUN])
 
 
 def test_a_run_that_says_nothing_of_itself_is_refused(folder: Path) -> None:
     part = _part(folder, "run")
     pq.write_table(pq.ParquetFile(part).read().slice(1), part)
     with pytest.raises(StoreError, match=f"{part} has 0 rows instead of one"):
-        check_files(folder, [RUN.run])
+        check_files(folder, [RUN])
 
 
 def test_a_complete_run_without_operators_is_refused(folder: Path) -> None:
     _part(folder, "operator").unlink()
     with pytest.raises(StoreError, match="holds no file"):
-        check_files(folder, [RUN.run])
+        check_files(folder, [RUN])
 
 
 def test_a_table_in_which_nothing_happened_may_be_missing(folder: Path) -> None:
     _part(folder, "scaling_activity").unlink()
-    assert check_files(folder, [RUN.run])["scaling_activity"] == []
+    assert check_files(folder, [RUN])["scaling_activity"] == []
 
 
 def test_missing_java_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
