@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -27,7 +28,11 @@ REPOSITORY = Path(__file__).parents[2]
 
 
 def a_spec(**changes):
-    usual = {"experiment": "stages", "controller": "btu-runtime", "pattern": "random_walk_2"}
+    usual: dict[str, Any] = {
+        "experiment": "stages",
+        "controller": "btu-runtime",
+        "pattern": "random_walk_2",
+    }
     usual |= {"btu_min": 5, "seed": 3, "duration_min": 15}
     usual |= {"faults": {"instance_crashes_per_hour": 2, "monitoring_gaps_per_hour": 6}}
     return run_spec(**(usual | changes))
