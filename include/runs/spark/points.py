@@ -6,6 +6,7 @@ from the driver; they find the data root at the same path, and write straight in
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import tempfile
@@ -112,6 +113,9 @@ def _measure_all(specs: Iterable[RunSpec], *, root: str, rows: Any) -> None:
     """Runs on a worker. Never raises: what goes wrong is in the result."""
     for spec in specs:
         rows.add(run_batch([spec], Path(root), processes=1))
+    # After every task Spark looks for garbage among all objects; what the first one loaded is none.
+    if not gc.get_freeze_count():
+        gc.freeze()
 
 
 class _Appended:
