@@ -7,6 +7,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -63,7 +64,7 @@ class Run:
             for name, per_s in items_per_level_s(self.topology).items()
         }
 
-    @property
+    @cached_property
     def spec_hash(self) -> str:
         """The same for the same measurements: it covers every file the spec refers to."""
         return hashlib.sha256(self.to_json().encode()).hexdigest()[:16]

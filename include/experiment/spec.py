@@ -13,6 +13,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Any
@@ -146,7 +147,7 @@ class RunSpec:
         object.__setattr__(self, "monitor_every_s", float(self.monitor_every_s))
         object.__setattr__(self, "price_books", tuple(self.price_books))
 
-    @property
+    @cached_property
     def run_id(self) -> str:
         """Readable and unique: two specs that differ in anything have two ids."""
         digest = hashlib.sha256(self.to_json().encode()).hexdigest()[:6]

@@ -94,8 +94,8 @@ def _provision(spec: RunSpec, root: Path, by: DagRun) -> Run:
 
 
 def stored_state(spec: RunSpec, root: Path) -> Stored:
-    """What is stored of a run, and so whether it will be reused. Raises SpecError."""
-    return _inspected(spec, root)[2]
+    """What is stored of a run, and so whether it will be reused. Raises SpecError if any is."""
+    return _inspected(spec, root)[2] if store_of(spec, root).home.is_dir() else Stored.NOTHING
 
 
 def _inspected(spec: RunSpec, root: Path) -> tuple[Run, RunStore, Stored]:
@@ -193,10 +193,9 @@ def run_all(
 
 def release(spec: RunSpec, root: Path) -> None:
     """Give back whatever the run still holds. Safe at any time and more than once."""
-    store = store_of(spec, root)
-    if store.run_json.is_file():
-        session = Session.open(load_run(spec, root))
-        session.give_back()
+    # On a testbed without a reaper nothing outlives its process.
+    if TESTBEDS[spec.testbed].reaper and store_of(spec, root).run_json.is_file():
+        Session.open(load_run(spec, root)).give_back()
 
 
 def forget(spec: RunSpec, root: Path) -> None:
