@@ -78,6 +78,9 @@ class BulkPlacement:
             if image is None:
                 image = images[op.name] = ImagePlaces(self._size(op), cached(op.name))
             size = image.size
+            if size.lower_bound == math.inf:  # nothing is freed here
+                chosen.append(None)
+                continue
             if size.counted < len(taken):
                 self._update(size)
             near, place = math.inf, -1

@@ -119,6 +119,17 @@ class FreeCapacities(MutableMapping[str, FreeCapacity]):
             self._put_image(op.name, place)
             self._images_since[host] = images | {op.name}
 
+    def may_have_room(
+        self, cores: NDArray[np.float64], memory_mb: NDArray[np.float64], *, only_up: bool
+    ) -> NDArray[np.bool_]:
+        """Of instances with these needs, false for those that fit nowhere for sure.
+
+        With ``only_up`` hosts that boot do not count.
+        """
+        left = self._numbers[2:4, self._numbers[4] > 0] if only_up else self._numbers[2:4]
+        most_cores, most_mb = left.max(axis=1, initial=0.0).tolist()
+        return (cores <= most_cores) & (memory_mb <= most_mb)
+
     def reserve_best(
         self, operators: Iterable[Operator], *, only_up: bool = False
     ) -> list[str | None]:

@@ -161,6 +161,14 @@ class Plan:
         shared = self._setting.flavor.cpu_shared
         return self.free.emptiest(op) if shared else self.free.first(op)
 
+    def may_have_room(self, *, only_up: bool) -> NDArray[np.bool_]:
+        """False for operators without room for an instance, in the order of the topology.
+
+        Quick, and true for some of them; with ``only_up`` hosts that boot do not count.
+        """
+        needs = [(op.cpu_cores, op.memory_mb) for op in map(self.operator, self._place)]
+        return self.free.may_have_room(*np.array(needs).T, only_up=only_up)
+
     def most_suitable(self, op: Operator, *, only_up: bool = False) -> str | None:
         """Algorithm 2's host with room, or None; where instances share the CPU, the emptiest.
 
