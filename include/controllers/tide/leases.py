@@ -62,30 +62,29 @@ def hosts_for_work(busy: Array, vcpus: float) -> int:
 def hosts_for(instances: Array, operators: Sequence[Operator], flavor: HostFlavor) -> int:
     """Number of hosts used by first fit decreasing by memory."""
     room = flavor.capacity
-    left_mb, left_cores = np.zeros(0), np.zeros(0)
     alike: Counter[tuple[float, float]] = Counter()
     for op, needed in zip(operators, instances.tolist(), strict=True):
         alike[op.memory_mb, 0.0 if flavor.cpu_shared else op.cpu_cores] += int(needed)
+    left: list[tuple[float, float, int]] = []  # memory and cores of so many hosts in a row
     for (need_mb, need_cores), count in sorted(alike.items(), reverse=True):
-        fit = _times(left_mb, left_cores, need_mb, need_cores)
-        taken = np.diff(np.minimum(np.cumsum(fit), count), prepend=0)
-        left_mb, left_cores = left_mb - taken * need_mb, left_cores - taken * need_cores
-        rest = count - int(taken.sum())
-        if not rest:
-            continue
-        full = np.array([room.memory_mb]), np.array([room.cpu_cores])
-        each = max(1, int(_times(*full, need_mb, need_cores)[0]))
-        more = np.full(-(-rest // each), each)
-        more[-1] = rest - each * (len(more) - 1)
-        left_mb = np.append(left_mb, room.memory_mb - more * need_mb)
-        left_cores = np.append(left_cores, room.cpu_cores - more * need_cores)
-    return len(left_mb)
+        before, left = left, []
+        for mb, cores, hosts in before:
+            each = _times(mb, cores, need_mb, need_cores)
+            full, part = divmod(min(count, each * hosts), max(1, each))
+            count -= full * each + part
+            split = (full, each), (min(1, part), part), (hosts - full - min(1, part), 0)
+            left += [(mb - n * need_mb, cores - n * need_cores, m) for m, n in split if m]
+        each = max(1, _times(room.memory_mb, room.cpu_cores, need_mb, need_cores))
+        for hosts, n in (count // each, each), (min(1, count % each), count % each):
+            if hosts:
+                left.append((room.memory_mb - n * need_mb, room.cpu_cores - n * need_cores, hosts))
+    return sum(hosts for _, _, hosts in left)
 
 
-def _times(left_mb: Array, left_cores: Array, need_mb: float, need_cores: float) -> Array:
+def _times(left_mb: float, left_cores: float, need_mb: float, need_cores: float) -> int:
     """How often an instance fits into what is left."""
-    by_memory = np.maximum(0.0, left_mb // need_mb)
+    by_memory = max(0.0, left_mb // need_mb)
     if not need_cores:
-        return by_memory
+        return int(by_memory)
     # The tolerance keeps rounding from losing an instance: four cores hold eight halves.
-    return np.maximum(0.0, np.minimum(by_memory, (left_cores + 1e-9) // need_cores))
+    return int(max(0.0, min(by_memory, (left_cores + 1e-9) // need_cores)))

@@ -46,8 +46,8 @@ def round_of(recent: Sequence[Sequence[float]], step_s: float) -> int:
         span = max(steps, watched)
         if span + max(steps, minute) > len(load):
             break
-        off, off_by_now = (_off(load, span, back) for back in (steps, minute))
-        if off < SURER_THAN_NOW * off_by_now and off < CLEARLY_BETTER * least_off:
+        off = _off(load, span, steps)
+        if off < CLEARLY_BETTER * least_off and off < SURER_THAN_NOW * _off(load, span, minute):
             best_steps, least_off = steps, off
     return best_steps
 
@@ -82,4 +82,4 @@ def ahead(recent: Sequence[Sequence[float]], round_steps: int, steps: int) -> ND
 def _off(load: NDArray[np.float64], span: int, back: int) -> float:
     """Mean absolute difference to the load ``back`` steps earlier, over the last ``span`` steps."""
     since = len(load) - span
-    return float(np.abs(load[since:] - load[since - back : len(load) - back]).mean())
+    return float(np.abs(load[since:] - load[since - back : len(load) - back]).sum()) / span
