@@ -100,13 +100,12 @@ class Tide:
 
     def decide(self, memory: TideMemory, observation: Observation) -> tuple[TideMemory, Decision]:
         """Update estimates, choose hosts to leave, lease, share out places, clear, prolong."""
-        memory = self._learned(memory, observation)
+        memory, load = self._learned(memory, observation)
         plan = Plan(self.setting, observation)
         nothing = Why(Reason.NOTHING_TO_DO, "no place is worth more to another operator")
         if not observation.operators:
             plan.keep_leases(0.0)
             return memory, plan.decision(Why(Reason.NO_MEASUREMENT, "no operator was read"))
-        load = replace(load_of(memory, self._flow), reserve=reserve_of(memory, self._flow))
         delays = self.setting.delays
         pauses = Pauses(
             load.rate_per_s,
@@ -182,15 +181,15 @@ class Tide:
         latest_s = self._drain_s if self._drain_s + self.interval_s <= self.setting.btu_s else 0.0
         return latest_s <= left_s <= self._clear_before_s + self.interval_s
 
-    def _learned(self, memory: TideMemory, observation: Observation) -> TideMemory:
+    def _learned(self, memory: TideMemory, observation: Observation) -> tuple[TideMemory, Load]:
         """Rates, service times and waiting items; late items beside those that were expected."""
         since_s = self._flow.read_s(observation.now_s) - self._flow.read_s(max(0.0, memory.seen_s))
         memory = learned(memory, observation, self._flow, self.horizon_s, self.interval_s)
-        if not memory.rate_per_s or since_s <= 0:
-            return memory
         load = load_of(memory, self._flow)
-        calm = self._loss(replace(load, waiting=np.zeros_like(load.waiting)))
-        return compared(memory, observation, self._flow, calm, since_s, self.horizon_s)
+        if memory.rate_per_s and since_s > 0:
+            calm = self._loss(replace(load, waiting=np.zeros_like(load.waiting)))
+            memory = compared(memory, observation, self._flow, calm, since_s, self.horizon_s)
+        return memory, replace(load, reserve=reserve_of(memory, self._flow))
 
     def _loss(self, load: Load) -> Loss:
         kind = Loss if load.rate_per_s.ndim == 1 else ExpectedLoss
@@ -224,6 +223,10 @@ class Tide:
 
         The other hosts suffice, and moving the host's instances costs less than the host.
         """
+        staying, leaving = len(plan.hosts), list[str]()
+        going = [host for host in plan.hosts if self._may_go(host, plan)]
+        if not going or staying <= max(1, needed):
+            return ()
         counts = plan.counts.astype(np.float64)
         of_job = 0.0
         if pauses.job_s:
@@ -233,14 +236,9 @@ class Tide:
             of_job = (late - calm) / pauses.lasts_s
         both = (pauses.start(counts - 1) + pauses.stop(counts)).tolist()
         moved = dict(zip(self._flow.names, both, strict=True))
-        staying, leaving = len(plan.hosts), []
-        for host in sorted(plan.hosts, key=lambda host: host.paid_until_s):
-            if not self._may_go(host, plan) or staying <= max(1, needed):
-                continue
-            if (
-                sum(moved[instance.operator] for instance in plan.on_host(host.host)) + of_job
-                <= self._host_per_s()
-            ):
+        for host in sorted(going, key=lambda host: host.paid_until_s):
+            here = sum(moved[instance.operator] for instance in plan.on_host(host.host))
+            if staying > max(1, needed) and here + of_job <= self._host_per_s():
                 leaving.append(host.host)
                 staying -= 1
         return tuple(leaving)

@@ -44,8 +44,10 @@ class Places:
 
     def fill(self, at_least: float, *, only_up: bool = False) -> None:
         """Start instances where there is room, each saving more than ``at_least`` items/s."""
-        start_cost = self._pauses.start(self._instances)
         without = self._unread | ~self._plan.may_have_room(only_up=only_up)
+        if without.all():
+            return
+        start_cost = self._pauses.start(self._instances)
         gains = Gains(self._loss, self._instances, without, start_cost)
         for rows, turns, saved in gains.in_turn(at_least):
             names = [self._names[row] for row in rows.tolist()]
