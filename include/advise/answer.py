@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, fields, replace
 from functools import partial
@@ -164,15 +164,18 @@ class Answer:
         return int(np.ceil(float(self.read.load_per_s.max()) / self.job.most_per_s))
 
 
-def advise(case: Case, folder: Path) -> Answer:
+def advise(case: Case, folder: Path, report: Callable[[str], None] = lambda _: None) -> Answer:
     """Replay every policy, rank and check them below ``folder``, and say what follows.
 
-    Raises GateFailed when the ranking is not sound.
+    ``report`` is called with the name of each policy that is through. Raises GateFailed when the
+    ranking is not sound.
     """
     forget_outcomes(folder)
     with ProcessPoolExecutor(AT_ONCE) as pool:
         measure_recorded(case, folder)
-        list(pool.map(partial(measure_policy, case, folder=folder), range(len(case.policies))))
+        replays = pool.map(partial(measure_policy, case, folder=folder), range(len(case.policies)))
+        for policy, _ in zip(case.policies, replays, strict=True):
+            report(policy.name)
     build_ranking(folder)
     check_ranking(folder)
     return answer_of(case, folder)

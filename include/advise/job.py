@@ -115,7 +115,8 @@ def fit(recording: Recording, step_s: float = STEP_S) -> JobModel:
     starts = restarts_in(read)
     settled = _settled(read, starts)
     if settled.sum() < 10 * BINS:
-        note = f"has {settled.sum()} readings between restarts, a model needs {10 * BINS}"
+        minutes, least_min = (count * step_s / 60 for count in (settled.sum(), 10 * BINS))
+        note = f"has {minutes:.3g} min between restarts, a model needs {least_min:.3g}"
         raise SpecError(recording.name, [f"{note}; record at least an hour"])
     counts = np.fmax(read.instances, lasting_counts(read.instances, read.dip_steps))
     each = read.load_per_s[settled] / counts[settled]

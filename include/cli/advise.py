@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from include.cli.interrupt import ends_at_once
 from include.model.errors import SpecError, all_checked, command
 
 if TYPE_CHECKING:
@@ -174,13 +175,15 @@ def advise(  # noqa: PLR0913  options of a command
         errors=errors,
         controllers=tuple(name.strip() for name in controllers.split(",") if name.strip()),
     )
+    again = command("advise", recording, "--objective", objective)
+    ends_at_once(f"Interrupted. What was published before stands; {again} begins again.")
     if beside:
         typer.echo(f"replaying {recording} and {beside} with {seeds} seeds each ...")
         answer = advise_beside(request, beside, out)
     else:
         case = keep_case(request, out)
         typer.echo(f"replaying {len(case.policies)} policies with {seeds} seeds each ...")
-        answer = answer_to(case, out)
+        answer = answer_to(case, out, lambda name: typer.echo(f"  {name}"))
     published = publish_answer(answer, out)
     typer.echo(advice_table(answer))
     typer.echo(f"\nPage: {published / PAGE}")

@@ -1,4 +1,4 @@
-"""Ctrl-C: an answer within two seconds, whatever this process waits for."""
+"""Ctrl-C and SIGTERM: an answer within two seconds, whatever this process waits for."""
 
 from __future__ import annotations
 
@@ -10,28 +10,35 @@ from types import FrameType
 import psutil
 
 GRACE_S = 1.0
-INTERRUPTED = 130
+ENDS = (signal.SIGINT, signal.SIGTERM)
+SIGNALLED = 128
+"""A shell's exit code of a process that a signal ended, without the number of the signal."""
 
 
 def ends_at_once(sentence: str) -> None:
-    """On the first Ctrl-C say the sentence, end all processes that this one started, and this one.
+    """On the first signal say the sentence, end all processes that this one started, and this one.
 
     Only for work that may be killed anywhere: files are whole or not there, and it goes on.
     """
 
     terminal = os.dup(2)  # while Spark starts, standard error is a pipe
+    here = os.getpid()
 
     def end(number: int, frame: FrameType | None) -> None:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        if os.getpid() != here:  # a child that was forked says nothing
+            os._exit(SIGNALLED + number)
+        for each in ENDS:
+            signal.signal(each, signal.SIG_IGN)
         children = psutil.Process().children(recursive=True)
         for child in children:
             _send(child, signal.SIGTERM)
         for child in psutil.wait_procs(children, timeout=GRACE_S)[1]:
             _send(child, signal.SIGKILL)
         os.write(terminal, f"\n{sentence}\n".encode())
-        os._exit(INTERRUPTED)
+        os._exit(SIGNALLED + number)
 
-    signal.signal(signal.SIGINT, end)
+    for each in ENDS:
+        signal.signal(each, end)
 
 
 def ends_as_by_ctrl_c() -> None:

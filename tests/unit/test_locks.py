@@ -84,6 +84,34 @@ def test_two_runs_of_one_experiment_measure_everything_once(tmp_path):
     assert output.count("reused") == 4
 
 
+FORKED = """
+import time
+from concurrent.futures import ProcessPoolExecutor
+from include.cli.interrupt import ends_at_once
+
+ends_at_once("Interrupted.")
+with ProcessPoolExecutor(2) as pool:
+    pool.submit(time.sleep, 60)
+    pool.submit(time.sleep, 60)
+    print("forked", flush=True)
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_to_the_parent_ends_its_forked_workers_too(number):
+    command = [sys.executable, "-c", FORKED]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True) as process:
+        assert process.stdout.readline() == "forked\n"
+        workers = psutil.Process(process.pid).children()
+        assert len(workers) == 2
+        process.send_signal(number)
+        _, error = process.communicate(timeout=30)
+    assert process.returncode == 128 + number
+    assert error.split() == ["Interrupted."]
+    assert psutil.wait_procs(workers, timeout=10)[1] == []
+
+
 @pytest.mark.long
 def test_an_interrupted_run_answers_within_two_seconds_and_goes_on(tmp_path):
     process = started(tmp_path, "run", str(tmp_path / "two.yaml"), "--root", str(tmp_path))
