@@ -128,7 +128,7 @@ class FreeCapacities(MutableMapping[str, FreeCapacity]):
         """
         left = self._numbers[2:4, self._numbers[4] > 0] if only_up else self._numbers[2:4]
         most_cores, most_mb = left.max(axis=1, initial=0.0).tolist()
-        return (cores <= most_cores) & (memory_mb <= most_mb)
+        return np.asarray((cores <= most_cores) & (memory_mb <= most_mb))
 
     def reserve_best(
         self, operators: Iterable[Operator], *, only_up: bool = False
