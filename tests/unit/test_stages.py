@@ -28,12 +28,8 @@ REPOSITORY = Path(__file__).parents[2]
 
 
 def a_spec(**changes):
-    usual: dict[str, Any] = {
-        "experiment": "stages",
-        "controller": "btu-runtime",
-        "pattern": "random_walk_2",
-    }
-    usual |= {"btu_min": 5, "seed": 3, "duration_min": 15}
+    usual: dict[str, Any] = {"experiment": "stages", "btu_min": 5, "seed": 3, "duration_min": 15}
+    usual |= {"controller": "btu-runtime", "pattern": "random_walk_2"}
     usual |= {"faults": {"instance_crashes_per_hour": 2, "monitoring_gaps_per_hour": 6}}
     return run_spec(**(usual | changes))
 
