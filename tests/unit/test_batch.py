@@ -121,7 +121,8 @@ def test_a_killed_worker_costs_time_but_no_run(alone, tmp_path):
     killed: list[int] = []
     results = run_batch(SPECS, tmp_path, processes=2, report=kill_the_other_worker_once)
     assert killed
-    assert [result.outcome for result in results] == ["measured"] * 3
+    # One that was complete when its worker was killed before it could say so is found complete.
+    assert {result.outcome for result in results} <= {"measured", "reused"}
     assert digests(tmp_path, ".draft-") == alone[1]
 
 

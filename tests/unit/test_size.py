@@ -41,7 +41,7 @@ def test_seeds_multiply():
 
 
 def test_real_time_takes_its_time():
-    by_the_clock = replace(SPEC, testbed="docker", duration_min=90)
+    by_the_clock = replace(SPEC, testbed="flink", calibration="manufacturing_fast", duration_min=90)
     size = size_of([SPEC, by_the_clock, replace(by_the_clock, seed=2)])
     assert (size.runs, size.executions) == (1, size_of([SPEC]).executions)
     assert str(size).startswith("2 runs in real time: 3 hours one after another, boots aside; 1 ")
