@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from include.service.clock import Timestamp
+from include.service.history import NOT_SENT
 from include.service.limits import ChangeLimits
 from include.service.reading import JobReading, OperatorReading
 from include.service.rest import JobLook
@@ -49,7 +50,7 @@ class FailingFlink:
     put: list[tuple[float, int]] = field(default_factory=list)
     """When a change was asked for and by how many instances, as this side counts."""
     ids: set[str] = field(default_factory=set)
-    ever_asked: set[tuple[str, int]] = field(default_factory=set)
+    asked_by_others: set[tuple[str, int]] = field(default_factory=set)
     seen: dict[str, int] = field(default_factory=dict)
     others_s: float = -1e9
     read_s: float = 0.0
@@ -59,7 +60,7 @@ class FailingFlink:
 
     def __post_init__(self) -> None:
         self.runs = {name: min(most, self.slots) for name, (_, most) in self.bounds.items()}
-        self.ever_asked = {(name, most) for name, (_, most) in self.bounds.items()}
+        self.asked_by_others = {(name, most) for name, (_, most) in self.bounds.items()}
 
     # ------------------------------------------------------------------------------- world
 
@@ -84,11 +85,15 @@ class FailingFlink:
         self.die_in = max(-1, self.die_in - 1)
 
     def others_ask(self, name: str, most: int) -> None:
-        """To a number that was never asked for, so that nobody can take it for another change."""
-        while (name, most) in self.ever_asked:
+        """To a number that was never asked for, so that nobody can take it for another change.
+
+        Nor one that was only announced: the service may have been killed before its request or
+        after it, and takes the number for its own.
+        """
+        while (name, most) in self.asked_by_others | self._announced():
             most += 1
         self.bounds[name][1] = most
-        self.ever_asked.add((name, most))
+        self.asked_by_others.add((name, most))
         self._restart()
 
     def fails_over(self) -> None:
@@ -223,7 +228,6 @@ class FailingFlink:
             )
             assert distance <= limit.most_at_once
             instances += distance
-            self.ever_asked.add((name, most))
         recent = sum(each for at_s, each in self.put if self.up_s - at_s < 3600)
         assert recent + instances <= self.limits.changed_instances_per_hour, "an hour's limit"
         if self.put:
@@ -241,6 +245,13 @@ class FailingFlink:
             return False
         asked = {name: self.bounds[name][1] for name in self.last_asks}
         return asked == self.last_asks and not self.came_up
+
+    def _announced(self) -> set[tuple[str, int]]:
+        """All that the journal says is asked for, and does not say was not sent."""
+        lines = list(self._lines())
+        unsent = {line["id"] for line in lines if line["kind"] == NOT_SENT}
+        intents = (line for line in lines if line["kind"] == "asks" and line["id"] not in unsent)
+        return {each for line in intents for each in line["asks"].items()}
 
     def _lines(self):
         text = self.journal.read_text() if self.journal.exists() else ""

@@ -149,7 +149,7 @@ class World:
         flink = self.flink
         flink.die_in, flink.slots, flink.between = -1, 8, None
         flink.wall_s += 1e6  # later than ever before: of no entry the age is unknown
-        flink.others_ask("parse", 4)
+        flink.others_ask("parse", 9)  # or more: it is the service that has to come to 5
         for _ in range(400):
             self.step(60, "", 5, 3, 1)
             if flink.bounds["parse"][1] == 5:
@@ -184,3 +184,15 @@ def hold(steps, limits, at_once: int) -> None:
 )
 def test_no_change_goes_beyond_the_limits_and_none_is_asked_for_twice(steps, limits, at_once):
     hold(steps, limits, at_once)
+
+
+def test_others_never_ask_for_what_a_killed_service_had_announced():
+    """Nobody could tell whose it is: for ten minutes the service takes it for its own."""
+    limits = {"changed_instances_per_hour": 200, "between_changes_s": 0, "respect_others_s": 180}
+    steps = (
+        (15, "", 2, 3, 8),
+        (15, "kill", 4, 3, 10),  # "asks parse 4" is on disk, and Flink never hears of it
+        (15, "others", 4, 3, 5),  # parse 4, were it not announced
+        (15, "", 4, 3, 1),  # changes nothing for 180 s after others
+    )
+    hold(steps, limits, at_once=8)
