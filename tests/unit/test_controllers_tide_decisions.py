@@ -197,11 +197,12 @@ class TestWhatAPauseOfTheJobCosts:
             "pause_on_start_s: {0}\npause_on_stop_s: {0}",
             ("scaling_activity", "activity", ("upscaling", "downscaling")),
         ),
-        (
+        pytest.param(
             [1, 2, 3, 4, 5],
             "manufacturing_flink",
             "rescale: {{packs: true, gap_s: [{0}]}}",
             ("event", "event", ("job_restart",)),
+            marks=pytest.mark.long,
         ),
     ],
     ids=["of an operator", "of the job"],
