@@ -128,7 +128,7 @@ def size_of(points: Sequence[RunSpec], cores: int | None = None) -> ExperimentSi
 def _clock_s(spec: RunSpec) -> float:
     """Seconds of the wall clock that a run in real time lasts."""
     calibration = read_calibration(spec, load_topology(spec.topology))
-    scale: float = calibration.model_dump(mode="json")["time_scale"]
+    scale: float = calibration.model_dump(mode="json").get("time_scale", 1.0)
     return spec.duration_s / scale
 
 
