@@ -70,9 +70,9 @@ def backtest(  # noqa: PLR0913  options of a command
             raise SpecError("backtest", problems)
 
     def checked_options() -> dict[str, Any]:
-        given = parsed_options(options or [])
-        policy(controller, given, ReplayConditions(instances_at_start=1, max_instances=1))
-        return given
+        settings = parsed_options(options or [])
+        policy(controller, settings, ReplayConditions(instances_at_start=1, max_instances=1))
+        return settings
 
     def recordings() -> tuple[Recording, Recording]:
         mapping = parse_mapping(columns) if columns else {}

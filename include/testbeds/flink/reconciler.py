@@ -329,8 +329,8 @@ class FlinkReconciler:
             return
         self._asked_again = 0 if ordered else self._asked_again + 1
         self._settled_at = time.monotonic()
-        for one in self._instances():
-            one.runs = one in want
+        for instance in self._instances():
+            instance.runs = instance in want
         state.rescale = Rescale(
             asked_s=state.now_s(),
             cause="controller" if ordered else "engine",
@@ -352,8 +352,8 @@ class FlinkReconciler:
         except NoAnswerError:
             return  # it is asked again
         state.asked = counts
-        for one in self._instances():
-            one.runs = one in want
+        for instance in self._instances():
+            instance.runs = instance in want
         self._keep_names(start, placed(self._instances(), start, state.fleet))
 
     def _ask(self) -> None:
