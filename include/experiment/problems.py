@@ -30,8 +30,6 @@ MOST_MINUTES = 60 * 24 * 14
 MOST_BTU_MINUTES = 60 * 24 * 366
 """A leap year. Beyond, minutes and readings are no longer numbers that can be counted."""
 LEAST_MONITOR_S = 0.001
-BINDS_BY_KEY = {"simulated": "buffer_items", "flow": "key_groups"}
-"""By testbed, the setting by operator that binds items to instances by their keys."""
 
 
 def problems_of(spec: RunSpec) -> list[str]:
@@ -49,10 +47,11 @@ def keyed_notes(spec: RunSpec) -> tuple[str, ...]:
     """The keyed operators whose keys the testbed of a run ignores, as one sentence."""
     topology = load_topology(spec.topology)
     operators = [op.name for op in topology.operators if op.keyed]
-    if not operators or TESTBEDS[spec.testbed].serves_by_key:
+    testbed = TESTBEDS[spec.testbed]
+    if not operators or testbed.serves_by_key is True:
         return ()
     calibration = read_calibration(spec, topology)
-    bound = getattr(calibration, BINDS_BY_KEY.get(spec.testbed, ""), ())
+    bound = getattr(calibration, testbed.serves_by_key) if testbed.serves_by_key else ()
     if not (ignored := ", ".join(name for name in operators if name not in bound)):
         return ()
     return (f"{spec.testbed} ignores keys, their skew and state: {ignored}",)

@@ -37,8 +37,11 @@ class TestbedRegistration:
     """For testbeds whose hosts outlive the process that leased them."""
     measures: tuple[str, ...] = ()
     """Tables that most testbeds do not measure: of ``rows.MEASURED_BY_SOME``."""
-    serves_by_key: bool = False
-    """Items of a keyed operator are served by the instance that has their key; else by any."""
+    serves_by_key: bool | str = False
+    """Items of a keyed operator are served by the instance that has their key; else by any.
+
+    A name is that of the setting by operator of its calibration that makes it so.
+    """
     in_cloud: bool = False
     """Its hosts are leased from a cloud; DAG tasks connect to it first."""
 
@@ -128,8 +131,12 @@ def flink_reaper() -> Reaper:
 
 
 TESTBEDS: Mapping[str, TestbedRegistration] = {
-    "simulated": TestbedRegistration(build=simulated, real_time=False),
-    "flow": TestbedRegistration(build=flow, parameters=flow_parameters, real_time=False),
+    "simulated": TestbedRegistration(
+        build=simulated, real_time=False, serves_by_key="buffer_items"
+    ),
+    "flow": TestbedRegistration(
+        build=flow, parameters=flow_parameters, real_time=False, serves_by_key="key_groups"
+    ),
     "docker": TestbedRegistration(
         build=docker, parameters=docker_parameters, real_time=True, reaper=docker_reaper
     ),

@@ -11,12 +11,14 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from include.experiment.run import resolve
+from include.experiment.run import Run, resolve
 from include.experiment.spec import RunSpec
+from include.runs.session import Session
 from include.studies.base import runs_of
-from include.studies.pvldb127.calibration import figures_in_memory
+from include.studies.pvldb127.metrics import READ, figures_of
 from include.studies.pvldb127.published import FILTERS, METRICS, published
 from include.studies.scripts import script_parser, write_as_measured
+from include.testbeds.columns import as_text
 
 OUT = Path(__file__).with_name("starting.csv")
 COLUMNS = ("scenario", "filter", "b", "metric", "mean", "lowest", "highest", "runs", "printed")
@@ -38,6 +40,17 @@ def rows(seeds: Sequence[int]) -> Iterator[dict[str, Any]]:
             printed = f"{figure.mean:g}" if figure else ""
             cells = (pattern, name, b, metric, *shown, len(values), printed)
             yield dict(zip(COLUMNS, cells, strict=True))
+
+
+def figures_in_memory(run: Run) -> dict[str, float]:
+    """The five figures of a run of which nothing is stored."""
+    session = Session.open(run)
+    session.deploy()
+    session.run(0, run.spec.duration_s)
+    testbed = session.loop.testbed
+    tables = {**testbed.take_measurements(), "lease": testbed.leases()}
+    text = {name: as_text(tables.get(name, {})) for name in READ}
+    return dict(figures_of(text, run.calibration["sample_every_items"]).figures)
 
 
 if __name__ == "__main__":

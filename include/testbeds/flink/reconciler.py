@@ -329,8 +329,7 @@ class FlinkReconciler:
             return
         self._asked_again = 0 if ordered else self._asked_again + 1
         self._settled_at = time.monotonic()
-        for instance in self._instances():
-            instance.runs = instance in want
+        self._settle(want, counts)
         state.rescale = Rescale(
             asked_s=state.now_s(),
             cause="controller" if ordered else "engine",
@@ -339,10 +338,15 @@ class FlinkReconciler:
             leaving=[host.name for host in leaving],
             again=bool(moved and not less),
         )
-        state.asked = counts
         if self._steered:
             self._write_plan(want)
         self._ask()
+
+    def _settle(self, want: list[FlinkInstance], counts: dict[str, int]) -> None:
+        """These are the instances that run from now on, as many as are asked for."""
+        self._state.asked = counts
+        for instance in self._instances():
+            instance.runs = instance in want
 
     def _agree(self, start: JobStart, want: list[FlinkInstance], counts: dict[str, int]) -> None:
         """Ask for what runs already. Flink does not start the job for it, so nothing is awaited."""
@@ -351,9 +355,7 @@ class FlinkReconciler:
             state.rest.ask_for(counts)
         except NoAnswerError:
             return  # it is asked again
-        state.asked = counts
-        for instance in self._instances():
-            instance.runs = instance in want
+        self._settle(want, counts)
         self._keep_names(start, placed(self._instances(), start, state.fleet))
 
     def _ask(self) -> None:

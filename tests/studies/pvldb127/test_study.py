@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_ind
 
-from include.studies.pvldb127.calibration import PARAMETERS, changes, loss
 from include.studies.pvldb127.economy import break_even, ratio_to_penalty, ratio_to_revenue
 from include.studies.pvldb127.errata import find_errata, images_of_pyramid
 from include.studies.pvldb127.metrics import (
@@ -36,7 +35,6 @@ from include.studies.pvldb127.study import (
     results,
     runs,
 )
-from include.testbeds.virtual.calibration import VirtualCalibration
 
 
 def the_paper(scenarios=("pyramid", "square", "lab")) -> PvldbMetrics:
@@ -163,16 +161,3 @@ def test_the_evaluation_is_9_configurations_of_20_runs() -> None:
     assert len(specs) == 180
     assert {(s.monitor_every_s, s.duration_s, s.windows) for s in specs} == {(0.5, 2700.0, 1)}
     assert len(runs([1])) == 9
-
-
-def test_the_search_moves_within_bounds_and_knows_no_other_scenario() -> None:
-    values = {one.name: (one.low + one.high) / 2 for one in PARAMETERS}
-    assert VirtualCalibration.model_validate(changes(values)).pause_on_start_s == 2.5
-    printed = {
-        (name, metric): figure.mean
-        for (scenario, name, metric), figure in published().items()
-        if scenario == "pyramid"
-    }
-    assert loss(printed) == 0
-    worse = {**printed, ("EKF", VM_TIME): printed["EKF", VM_TIME] * 1.1}
-    assert loss(worse) == pytest.approx(1.0)
