@@ -143,6 +143,23 @@ def test_a_stopped_instance_drains_and_only_then_gives_its_host_back(testbed):
     assert ended_s == pytest.approx(320, abs=5)
 
 
+def test_a_release_that_takes_a_moment_pays_for_the_btu_that_begins_meanwhile(build):
+    calibration = {"drain_s": 0, "host_boot_s": [0, 0], "host_release_s": [2, 2]}
+    testbed = build(duration_s=701.0, calibration=calibration)
+    start = [StartInstance(name, "first") for name in ("O1", "O2")]
+    testbed.deploy(decision(LeaseHost(SMALL.name, "first"), *start))
+    ended_s = []
+    for order_s, release_s in ((60, 660), (680, 700)):
+        testbed.advance_to(order_s)
+        (more,) = testbed.apply(decision(LeaseHost(SMALL.name, "more")))
+        testbed.advance_to(release_s)
+        testbed.apply(decision(ReleaseHost(more.subject)))
+        assert more.subject not in testbed.observe().hosts
+        leases = testbed.leases()
+        ended_s.append(dict(zip(leases["host"], leases["ended_s"], strict=True))[more.subject])
+    assert ended_s == [662, 701], "a lease ends with the run"
+
+
 def test_leases_that_have_ended_are_taken_once_and_their_names_are_not_given_again(testbed):
     testbed.advance_to(60)
     (more,) = testbed.apply(decision(LeaseHost(SMALL.name, "more")))

@@ -65,6 +65,7 @@ class FlinkFit:
     undone_items: FlinkEstimate
     """Items that were done again, in a rescale."""
     boot_s: tuple[float, float]
+    release_s: tuple[float, float]
 
 
 def fit(runs: Sequence[Run], root: Path) -> FlinkFit:
@@ -105,6 +106,7 @@ def fit(runs: Sequence[Run], root: Path) -> FlinkFit:
         gap_p90_s=_quantile(gaps_s, 0.9),
         undone_items=_quantile(undone.astype(float), 0.5),
         boot_s=_boots(runs, root),
+        release_s=_releases(runs, root),
     )
 
 
@@ -199,6 +201,26 @@ def _boots(runs: Sequence[Run], root: Path) -> tuple[float, float]:
     return round(float(low), 2), round(float(high), 2)
 
 
+def _releases(runs: Sequence[Run], root: Path) -> tuple[float, float]:
+    """From the release of a host until its lease ends, where no rescale was under way: the middle
+    half. Without any, none is known and it is nothing."""
+    took_s = []
+    for run in runs:
+        store = store_of(run.spec, root)
+        ended_s = {row["host"]: row["ended_s"] for row in measured_rows(store, "lease").to_pylist()}
+        rescales = [
+            (row["asked_s"], row["up_s"]) for row in measured_rows(store, "rescale").to_pylist()
+        ]
+        for row in measured_rows(store, "scaling_activity").to_pylist():
+            end_s = ended_s.get(row["host"], 0.0)
+            if row["activity"] == "host_released" and end_s >= row["time_s"]:
+                meets = (up_s >= row["time_s"] and asked_s <= end_s for asked_s, up_s in rescales)
+                if not any(meets):
+                    took_s.append(end_s - row["time_s"])
+    low, high = np.quantile(took_s or [0.0], [0.25, 0.75])
+    return round(float(low), 2), round(float(high), 2)
+
+
 def _mean(values: F64) -> FlinkEstimate:
     half = 1.96 * float(values.std()) / np.sqrt(len(values))
     mean = float(values.mean())
@@ -228,6 +250,7 @@ def as_yaml(fitted: FlinkFit, memory_factor: float) -> str:
         "latency_ms: 0",
         f"memory_factor: {memory_factor:g}",
         f"host_boot_s: [{fitted.boot_s[0]:g}, {fitted.boot_s[1]:g}]",
+        f"host_release_s: [{fitted.release_s[0]:g}, {fitted.release_s[1]:g}]",
         "instance_start_s: [0, 0]",
         "image_pull_s: [0, 0]",
         "drain_s: 0",

@@ -87,7 +87,14 @@ class VirtualCalibration(LaterSettings, BaseModel):
     """
 
     LATER: ClassVar[frozenset[str]] = frozenset(
-        {"arrival_cv", "buffer_items", "cpu_residual_block", "cpu_residuals", "rescale"}
+        {
+            "arrival_cv",
+            "buffer_items",
+            "cpu_residual_block",
+            "cpu_residuals",
+            "host_release_s",
+            "rescale",
+        }
     )
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -101,6 +108,9 @@ class VirtualCalibration(LaterSettings, BaseModel):
     stall_s: Bounds = (5, 20)
     memory_factor: Annotated[float, Field(gt=0)] = 1
     host_boot_s: Bounds = (30, 60)
+    host_release_s: Bounds = (0, 0)
+    """From the release of a host without instances until its lease ends. 0: one that is released
+    as its BTU ends pays for no other; on a real engine it does."""
     instance_start_s: Bounds = (5, 10)
     image_pull_s: Bounds = (5, 15)
     drain_s: NotNegative = 20

@@ -77,7 +77,7 @@ class VirtualCloud:
         host.releasing = True
         self.log(now_us, "host_released", host=host.name)
         if not self.fleet.on_host(host.number):
-            host.ended_us = now_us
+            self._end(host, now_us)
 
     def end_empty(self, ended_us: dict[int, int], now_us: int) -> None:
         """End released hosts without instances, at ``ended_us`` by number or else now."""
@@ -87,7 +87,15 @@ class VirtualCloud:
         held = {instance.host for instance in self.fleet.instances.values()} if releasing else set()
         for host in releasing:
             if host.number not in held:
-                host.ended_us = ended_us.get(host.number, now_us)
+                self._end(host, ended_us.get(host.number, now_us))
+
+    def _end(self, host: VirtualHost, empty_us: int) -> None:
+        """Nobody can use it any more; its lease may go on for a moment, in the run's time."""
+        takes_s = self.calibration.host_release_s
+        if any(takes_s):
+            takes_us = self.draws.between_us("release", str(host.number), takes_s)
+            empty_us = min(empty_us + takes_us, us(self.config.duration_s))
+        host.ended_us = empty_us
 
     def new_instance(self, operator: str, host: VirtualHost, now_us: int) -> VirtualInstance:
         """Order an instance. It is ready after its host's boot, its image pull and its start."""

@@ -97,6 +97,25 @@ def test_it_finds_service_times_room_and_gaps(measured: tuple[Run, Path]) -> Non
     assert found.gap_median_s.value == 2.5
     assert found.gap_median_s.low >= 1.5
     assert found.undone_items.value == 20
+    assert found.release_s == (0, 0), "nobody was released"
+
+
+def test_a_release_is_timed_where_no_rescale_is_under_way(measured: tuple[Run, Path]) -> None:
+    run, root = measured
+    store = store_of(run.spec, root)
+    hosts, released_s, ended_s = ["a", "b", "c"], [60.0, 70.0, 91.0], [60.5, 71.5, 99.0]
+    activity = {name: [""] * 3 for name in ("operator", "instance")}
+    activity |= {"time_s": released_s, "activity": ["host_released"] * 3, "host": hosts}
+    lease = {"host": hosts, "ordered_s": [1.0] * 3, "ended_s": ended_s, "released": [True] * 3}
+    lease |= {"flavor": ["small"] * 3, "paid_until_s": [601.0] * 3}
+    parts = {name: store.part(name, 998) for name in ("scaling_activity", "lease")}
+    for table, columns in (("scaling_activity", activity), ("lease", lease)):
+        write(parts[table], table, columns)
+    try:
+        assert fit([run], root).release_s == (0.75, 1.25)
+    finally:
+        for part in parts.values():
+            part.unlink()
 
 
 def test_the_file_is_a_calibration_that_says_what_it_has_seen(
