@@ -1,4 +1,4 @@
-"""What we demand of every registered arrival pattern."""
+"""What we demand of every registered arrival pattern, and of the files of workloads."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import pytest
 
+from include.testbeds.calibrations import WORKLOADS
 from include.workloads import PATTERNS
 
 
@@ -39,3 +40,10 @@ def test_its_pieces_cover_the_run_without_gap(pattern):
     assert pieces[0][0] == 0
     assert pieces[-1][1] == 3000
     assert all(a[1] == b[0] for a, b in pairwise(pieces))
+
+
+def test_no_two_workloads_have_a_file_of_the_same_name():
+    """They are found by name, and one would hide the other."""
+    for each in ("*/*.yaml", "*/calibrations/virtual/*.yaml", "*/calibrations/flow/*.yaml"):
+        names = [path.stem for path in WORKLOADS.glob(each)]
+        assert len(names) == len(set(names)), each

@@ -22,7 +22,7 @@ from include.testing.builders import SMALL, a_topology, an_operator, decision
 from include.workloads.pattern import Levels
 from tests.builders import a_config
 
-EMBEDDED = ("simulated", "flow")
+EMBEDDED = tuple(name for name, one in TESTBEDS.items() if not one.real_time)
 
 
 @pytest.fixture(params=EMBEDDED)

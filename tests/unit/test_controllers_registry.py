@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import tomllib
+from pathlib import Path
+
 import pytest
 
 from include.controllers import CONTROLLERS
@@ -9,6 +12,8 @@ from include.controllers.base import Group
 from include.controllers.registry import announced
 from include.experiment.problems import problems_of
 from include.experiment.spec import RunSpec
+
+ROOT = Path(__file__).parents[2]
 
 OWN = """
 from dataclasses import dataclass
@@ -94,3 +99,16 @@ def test_where_forms_are_filled_in_by_others_nothing_is_imported(folder, monkeyp
     (problem,) = problems_of(spec("with_effect:Mine"))
     assert "an installed package must announce a class" in problem
     assert problems_of(spec("somebody")) == []
+
+
+def test_import_contracts_name_every_family_of_controllers():
+    tools = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]
+    families = {
+        f"include.controllers.{folder.name}"
+        for folder in (ROOT / "include/controllers").iterdir()
+        if (folder / "__init__.py").is_file()
+    }
+    by_name = {contract["name"]: contract for contract in tools["importlinter"]["contracts"]}
+    apart = by_name["No family of controllers knows another"]["modules"]
+    unknown = by_name["The platform knows controllers by their registry"]["forbidden_modules"]
+    assert families == set(apart) == set(unknown)
