@@ -81,11 +81,15 @@ def test_regret_is_shown_once_there_is_a_cover_and_until_then_how_to_get_it(
     assert asked not in covered
     assert '<td class="n">50.00</td><td class="n">1.40</td><td class="n">1.94</td></tr>' in covered
     assert "run that lets items wait can be below 1" in covered
+    assert covered.count(">total</th>") >= 1
+    assert ">near real-time total</th>" in covered
+    assert ">end-to-end total</th>" in covered
+    assert ">age p95 s</th>" in covered
     publish(let_pass(folder), f"sqlite:///{tmp_path / 'results.db'}")
     lines = [line.split() for line in summary(folder).splitlines() if "Regret:" in line]
     assert lines == [
         ["Regret:", "hosts", "/", "cover,", "BTU", "10", "min", "1.40"],
-        ["Regret:", "total", "/", "cover,", "BTU", "10", "min", "1.94"],
+        ["Regret:", "near", "real-time", "total", "/", "cover,", "BTU", "10", "min", "1.94"],
     ]
 
 

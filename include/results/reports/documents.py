@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from include.files.whole import csv_text
+from include.model.compliance import in_words
 from include.results.tables.catalogue import Column, TableSchema
 
 Rows = Sequence[Mapping[str, Any]]
@@ -23,6 +24,20 @@ def cell_text(value: Any, column: Column) -> str:
         text = f"{value:.{column.decimals}f}"
         return text.removeprefix("-") if float(text) == 0 else text
     return str(value)
+
+
+def heading(column: Column) -> str:
+    """A column's name on a page, where milliseconds are seconds."""
+    words = in_words(column.name)
+    return f"{words.removesuffix(' ms')} s" if column.unit == "ms" else words
+
+
+def page_text(value: Any, column: Column) -> str:
+    """The same as `cell_text` below `heading`."""
+    if value is None or column.unit != "ms":
+        return cell_text(value, column)
+    seconds = value / 1000
+    return f"{seconds:,.3f}" if seconds < 10 else f"{seconds:,.1f}"
 
 
 def as_csv(rows: Rows, schema: TableSchema) -> str:

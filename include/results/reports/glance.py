@@ -20,9 +20,9 @@ MOST_CASES = 12
 def glance_of(outcomes: Sequence[Row], *, end_to_end: bool = False) -> list[dict[str, Any]]:
     """Cases by load, the cheapest first (``end_to_end``: by that total); empty where there is one.
 
-    ``load`` is what the loads differ in, ``cost`` the strict relaxed total, ``share`` the
-    strict near real-time compliance in percent, ``age_s`` the 95th percentile of the age; the
-    end-to-end total and compliance are near real-time: means over seeds, None where a run has none.
+    ``load`` is what the loads differ in, ``cost`` the total, ``share`` the strict
+    near real-time compliance in percent, ``age_s`` the 95th percentile of the age; all are means
+    over seeds, None where a run has none.
     """
     ordered = sorted(outcomes, key=_case)
     cases = [list(rows) for _, rows in groupby(ordered, key=_case)]

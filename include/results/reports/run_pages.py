@@ -15,8 +15,9 @@ from typing import Any
 from jinja2 import Environment
 from markupsafe import Markup
 
+from include.model.compliance import in_words
 from include.model.errors import command
-from include.results.reports.documents import cell_text
+from include.results.reports.documents import cell_text, heading, page_text
 from include.results.reports.figures import advice, compliance, rescales, scaling, timeline
 from include.results.tables.catalogue import schema_of
 from include.results.tables.staged import Row
@@ -61,6 +62,9 @@ def about_runs(tables: Tables) -> Mapping[str, Any]:
     return {
         "schema_of": schema_of,
         "cell_text": cell_text,
+        "heading": heading,
+        "in_words": in_words,
+        "page_text": page_text,
         "utilisation": {row["run"]: row for row in tables["utilisation"]},
         "adapt": by_run(tables["time_to_adapt"]),
         "advisors": by_run(tables["advisors"]),

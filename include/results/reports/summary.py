@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from include.files.whole import read_json
+from include.model.compliance import in_words
 from include.results.reports.comparison import (
     Comparison,
     Reference,
@@ -17,6 +18,7 @@ from include.results.reports.comparison import (
     nothing_printed,
     printed_for,
 )
+from include.results.reports.documents import page_text
 from include.results.reports.tournament import (
     END_TO_END_SHARE,
     END_TO_END_TOTAL,
@@ -25,6 +27,7 @@ from include.results.reports.tournament import (
     controller_name,
     matches,
 )
+from include.results.tables.catalogue import schema_of
 from include.results.tables.quarantine import read_quarantine, sentences
 from include.results.tables.staged import Row, read_table
 
@@ -33,10 +36,10 @@ _OF_MANY_RUNS = {
     "strict_real_time_compliance_percent": "strict rt %",
     "strict_near_real_time_compliance_percent": "strict nrt %",
     "strict_relaxed_compliance_percent": "strict rel. %",
-    END_TO_END_SHARE: "e2e nrt %",
+    END_TO_END_SHARE: "end-to-end nrt %",
     "resource_cost": "cost of hosts",
-    "strict_total_cost": "strict rel. total",
-    END_TO_END_TOTAL: "e2e nrt total",
+    "strict_total_cost": in_words("strict_total_cost"),
+    END_TO_END_TOTAL: in_words(END_TO_END_TOTAL),
     "regret": "regret",
     "total_regret": "total regret",
     "utility_percent": "utility %",
@@ -47,22 +50,25 @@ Means over seeds, the best first, with their 95 % intervals ("-" where there is 
 The page has every run by itself.
 """
 _STRICT = {
-    "strict_near_real_time_compliance_percent": ("Near real-time, percent", 1),
-    "strict_relaxed_compliance_percent": ("Relaxed, percent", 1),
-    "strict_real_time_compliance_percent": ("Real-time, percent", 1),
-    "age_p50_ms": ("Age since the source, ms, p50", 0),
-    "age_p95_ms": ("Age since the source, ms, p95", 0),
-    "age_p99_ms": ("Age since the source, ms, p99", 0),
-    "unprocessed_items": ("Unprocessed items", 0),
+    "strict_near_real_time_compliance_percent": "Near real-time, percent",
+    "strict_relaxed_compliance_percent": "Relaxed, percent",
+    "strict_real_time_compliance_percent": "Real-time, percent",
+    "age_p50_ms": "Age since the source, s, p50",
+    "age_p95_ms": "Age since the source, s, p95",
+    "age_p99_ms": "Age since the source, s, p99",
+    "unprocessed_items": "Unprocessed items",
 }
 _STRICT_COST = {
-    "strict_near_real_time_total_cost": "Near real-time total",
-    "strict_relaxed_total_cost": "Relaxed total",
-    "strict_real_time_total_cost": "Real-time total",
+    name: in_words(name).capitalize()
+    for name in (
+        "strict_near_real_time_total_cost",
+        "strict_relaxed_total_cost",
+        "strict_real_time_total_cost",
+    )
 }
 _REGRET = {
     "regret": "Regret: hosts / cover",
-    "total_regret": "Regret: total / cover",
+    "total_regret": "Regret: near real-time total / cover",
 }
 
 
@@ -142,20 +148,21 @@ def _strict(run: Row, compliance: Sequence[Row], cost: Sequence[Row]) -> list[st
     cells = [("Strict: late, or overdue and left undone", "measured")]
     for row in compliance:
         if (row["run"], row["scope"]) == (run["run"], "overall"):
-            cells += [(f"  {label}", _number(row[n], d)) for n, (label, d) in _STRICT.items()]
+            cells += [(f"  {label}", _text("compliance", row, n)) for n, label in _STRICT.items()]
     books = billed_by(cost)
     for row in cost:
         if row["run"] == run["run"] and row["price_book_btu_min"] == run["btu_min"]:
             labels = _STRICT_COST | (_REGRET if row["regret"] is not None else {})
             cells += [
-                (f"  {label}, {books[row['price_book']]}", _number(row[name], 2))
+                (f"  {label}, {books[row['price_book']]}", _text("cost", row, name))
                 for name, label in labels.items()
             ]
     return _aligned(cells)
 
 
-def _number(value: float | None, decimals: int) -> str:
-    return "-" if value is None else f"{value:.{decimals}f}"
+def _text(table: str, row: Row, name: str) -> str:
+    (column,) = (column for column in schema_of(table).columns if column.name == name)
+    return page_text(row[name], column) or "-"
 
 
 def _title(run: dict[str, Any]) -> str:

@@ -8,6 +8,7 @@ from itertools import groupby
 from math import inf
 from typing import Any
 
+from include.model.compliance import in_words
 from include.results.reports.statistics import interval
 from include.results.tables.staged import Row
 
@@ -20,30 +21,30 @@ END_TO_END_TOTAL = "end_to_end_near_real_time_total_cost"
 METRICS: Mapping[str, tuple[str, int, bool]] = {
     "strict_near_real_time_compliance_percent": ("strict near real-time, %", 1, True),
     "strict_relaxed_compliance_percent": ("strict relaxed, %", 1, True),
-    "age_p95_ms": ("age p95, ms", 0, False),
+    "age_p95_ms": ("age p95, s", 2, False),
     "strict_real_time_compliance_percent": ("strict real-time, %", 1, True),
     END_TO_END_SHARE: ("end-to-end near real-time, %", 1, True),
     "unprocessed_items": ("unprocessed items", 0, False),
-    "strict_total_cost": ("strict relaxed total", 2, False),
-    END_TO_END_TOTAL: ("end-to-end near real-time total", 2, False),
-    "age_p50_ms": ("age p50, ms", 0, False),
-    "age_p99_ms": ("age p99, ms", 0, False),
+    "strict_total_cost": (in_words("strict_total_cost"), 2, False),
+    END_TO_END_TOTAL: (in_words(END_TO_END_TOTAL), 2, False),
+    "age_p50_ms": ("age p50, s", 3, False),
+    "age_p99_ms": ("age p99, s", 2, False),
     "host_hours": ("host hours", 2, False),
     "resource_cost": ("cost of hosts", 2, False),
     "begun_cost": ("cost of begun BTUs", 2, False),
     "regret": ("hosts / cover", 2, False),
-    "total_regret": ("total / cover", 2, False),
-    "total_cost": ("total cost", 2, False),
+    "total_regret": ("near real-time total / cover", 2, False),
+    "total_cost": (in_words("total_cost"), 2, False),
     "relaxed_compliance_percent": ("relaxed, %", 1, True),
     "real_time_compliance_percent": ("real-time, %", 1, True),
-    "latency_p50_ms": ("latency p50, ms", 0, False),
-    "latency_p95_ms": ("latency p95, ms", 0, False),
+    "latency_p50_ms": ("latency p50, s", 3, False),
+    "latency_p95_ms": ("latency p95, s", 3, False),
     "scaling_events": ("scaling events", 1, False),
     "host_events": ("host events", 1, False),
     "utility_percent": ("utility, %", 1, True),
 }
 """What the page shows of the table tournament: heading, decimals, whether more is better. First
-what nobody improves by leaving items undone."""
+what nobody improves by leaving items undone. Milliseconds of the table are seconds here."""
 
 GROUPS = ("published", "in use today", "", "ours")
 """The values of ``include.controllers.base.Group`` in the order in which they are shown; none is
@@ -122,7 +123,7 @@ class Match:
     @property
     def ranked_by(self) -> str:
         """What weighs service against cost: the end-to-end total where asked for, utility where
-        tenants have intents, else the strict total cost."""
+        tenants have intents, else the total."""
         if self.end_to_end:
             return END_TO_END_TOTAL
         return "utility_percent" if "utility_percent" in self.metrics else "strict_total_cost"
@@ -210,16 +211,24 @@ def group_of(controller: str) -> str:
 def _best(metric: str, rows: Sequence[Row]) -> float | None:
     """The best mean, rounded as it is shown; None where nobody has one."""
     _, decimals, more = METRICS[metric]
-    means = [round(row["mean"], decimals) for row in rows if row["metric"] == metric]
+    scale = _scale(metric)
+    means = [round(scale * row["mean"], decimals) for row in rows if row["metric"] == metric]
     return (max if more else min)(means) if means else None
 
 
+def _scale(metric: str) -> float:
+    """From the unit of the table to that of the heading."""
+    return 1e-3 if metric.endswith("_ms") else 1.0
+
+
 def _cell(row: Row, best: float | None) -> Cell:
+    scale = _scale(row["metric"])
+    mean = scale * row["mean"]
     span = interval(row["mean"], row["sigma"], row["runs"])
     _, decimals, _ = METRICS[row["metric"]]
     return Cell(
-        mean=row["mean"],
-        half=None if span is None else span[1] - row["mean"],
+        mean=mean,
+        half=None if span is None else scale * (span[1] - row["mean"]),
         decimals=decimals,
-        best=round(row["mean"], decimals) == best,
+        best=round(mean, decimals) == best,
     )

@@ -235,7 +235,9 @@ def _given(name: str, runs: Sequence[Row]) -> Line:
 def _line_of(name: str, rows: Sequence[Row], column: Column | None) -> Line:
     values = tuple(row.get(name) for row in rows)
     unit = (
-        "" if column is None or column.unit in ("name", "text", "number", "count") else column.unit
+        ""
+        if column is None or column.unit in ("name", "text", "number", "count", "cost")
+        else column.unit
     )
     decimals = None if column is None else column.decimals
     words = in_words(name.removesuffix("_percent")).replace("btu ", "BTU ")
