@@ -214,6 +214,7 @@ def _case(
 ) -> Case:
     """``sizes`` are the fixed sizes to try, where they have been looked for before."""
     require_signals(recording, "latency_s")
+    _require_percentile(recording, objective)
     job = with_times(fit(recording), request.start_up_s, request.restart_s)
     read = readings_of(recording)
     if np.isnan(job.quiet_latency_s):
@@ -265,6 +266,18 @@ def _case(
         recorded=_named(request.recorded, policies) if request.recorded else lasted,
         errors=errors,
     )
+
+
+def _require_percentile(recording: Recording, objective: LatencyObjective) -> None:
+    """Raise SpecError if the latency is a lower percentile than the one that is asked for."""
+    recorded, asked = recording.latency_percentile, 100 * objective.share
+    if recorded is not None and recorded < asked - 1e-9:
+        problem = (
+            f"{recording.latency_column} is p{recorded:g}: up to {100 - recorded:.4g} % of the "
+            f"records are later than it says, so p{asked:g} cannot be told from it; map a column "
+            f"of p{asked:g} (--map latency=COLUMN), or ask for p{recorded:g}"
+        )
+        raise SpecError(recording.name, [problem])
 
 
 def _named(name: str, policies: Sequence[Policy]) -> Policy:
@@ -339,6 +352,7 @@ def keep_recording(recording: Recording, path: Path) -> None:
         "began_at": recording.began_at,
         "notes": recording.notes,
         "columns": recording.columns,
+        "latency_column": recording.latency_column,
         "instances_per_host": recording.instances_per_host,
     }
     columns = {_TIME: recording.times_s, **recording.readings}
@@ -361,6 +375,7 @@ def kept_recording(path: Path) -> Recording:
             began_at=about["began_at"],
             notes=tuple(about["notes"]),
             columns=tuple(about["columns"]),
+            latency_column=about.get("latency_column", ""),
             instances_per_host=about.get("instances_per_host"),
         )
     except (OSError, pa.ArrowException, ValueError, KeyError, TypeError) as error:

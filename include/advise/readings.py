@@ -9,12 +9,15 @@ from numpy.typing import NDArray
 
 from include.model.errors import SpecError
 from include.workloads.recordings import Recording, evenly, filled
+from include.workloads.recordings.mapping import listed_names
 from include.workloads.recordings.recording import FloatArray
 
 Flags = NDArray[np.bool_]
 STEP_S = 15.0
 LOAD_WINDOW_S = 300.0
 """Restarts shorter than half of it leave no trace in the load."""
+_UNITS = {"cpu_share": ", or cpu=COLUMN@percent", "latency_s": "@s or @ms"}
+"""What a mapping needs or may have behind the column."""
 DIP_S = 90.0
 """Fewer instances for not longer than that are a dip, no scaling."""
 
@@ -52,12 +55,15 @@ def require_signals(recording: Recording, *more: str) -> None:
     has = recording.readings
     missing = [name for name in ("instances", "cpu_share", *more) if name not in has]
     problems = [
-        f"has no {name}; map it (--map {name.split('_')[0]}=COLUMN), or record it"
+        f"has no {name}; map it (--map {name.split('_')[0]}=COLUMN{_UNITS.get(name, '')}), "
+        "or record it"
         for name in missing
     ]
     if "arrivals_per_s" not in has and "rate_per_s" not in has:
         problems.append("has neither arrivals nor rate; map one (--map rate=COLUMN)")
     if problems:
+        if recording.unread:
+            problems.append(f"columns that are not read: {listed_names(recording.unread)}")
         raise SpecError(recording.name, problems)
 
 

@@ -16,6 +16,7 @@ from include.advise.request import AdviceRequest
 from include.cli import app
 from include.experiment.spec import require_name
 from include.model.errors import SpecError, StoreError
+from include.workloads.recordings import Recording
 from tests.advise.synthetic import case_of, write_small_recording
 from tests.command_line import refused
 
@@ -56,6 +57,45 @@ def test_everything_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
     for part in ("none.csv", "'fast'", "'gold'", "per_host", "seeds", "Did you mean 'hpa'"):
         assert part in told
     assert len(caught.value.problems) == 6
+
+
+def test_a_percentile_of_latency_tells_nothing_of_a_higher_one(
+    tmp_path: Path, request_: AdviceRequest
+) -> None:
+    path = tmp_path / "job.csv"
+    text = path.read_text()
+    head, rows = text.split("\n", 1)
+    assert "latency_ms" in head
+    path.write_text(head.replace("latency_ms", "latency_p95_ms") + "\n" + rows)
+    case_of(request_), case_of(replace(request_, objective="latency p95 < 1 s"))
+    with pytest.raises(SpecError, match=r"latency_p95_ms is p95: up to 5 % .* p99 cannot be told"):
+        case_of(replace(request_, objective="latency p99 < 1 s"))
+
+
+@pytest.mark.parametrize(
+    ("column", "percentile"),
+    [
+        ("latency_p95_ms", 95.0), ("p999@ms", 99.9), ("latencyP50", 50.0), ("latency_median", 50.0),
+        ('latency{quantile="0.99"}', 99.0), ("histogram_quantile(0.95,sum(x)by(le))", 95.0),
+        ("latency_s", None), ("http200_latency", None), ("latency_avg", None),
+    ],
+)  # fmt: skip
+def test_a_column_says_its_percentile(column: str, percentile: float | None) -> None:
+    recording = Recording(
+        name="a", times_s=np.zeros(1), readings={}, began_at=None, notes=(), latency_column=column
+    )
+    assert recording.latency_percentile == (percentile and pytest.approx(percentile))
+
+
+def test_what_is_missing_is_told_beside_the_columns_that_are_not_read(
+    tmp_path: Path, request_: AdviceRequest
+) -> None:
+    (tmp_path / "job.csv").write_text("time_s,rate,load,lat\n0,5,40,1\n15,6,41,1\n")
+    with pytest.raises(SpecError) as caught:
+        case_of(request_)
+    told = "\n".join(caught.value.problems)
+    for part in ("cpu=COLUMN@percent", "latency=COLUMN@s or @ms", "not read: lat, load"):
+        assert part in told
 
 
 @pytest.mark.parametrize(

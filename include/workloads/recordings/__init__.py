@@ -18,7 +18,7 @@ from include.workloads.recordings.folder import (
     recording_name,
     slots_each,
 )  # fmt: skip
-from include.workloads.recordings.mapping import Reads, choose, parse_mapping
+from include.workloads.recordings.mapping import choose, parse_mapping
 from include.workloads.recordings.prometheus import series_in
 from include.workloads.recordings.recording import SIGNALS, Recording, Signal, evenly, filled
 from include.workloads.recordings.series import joined, sheet_of
@@ -69,13 +69,4 @@ def _of_columns(name: str, sheet: Sheet, mapping: Mapping[str, str], sort: bool)
         raise SpecError(name, shortened(problems))
     if sort:
         sheet = sorted_by_time(sheet, reads)
-    return assemble(name, _with_note(sheet, reads), reads)
-
-
-def _with_note(sheet: Sheet, reads: list[Reads]) -> Sheet:
-    """The sheet with a note of the columns that nothing is read from."""
-    unread = sorted(set(sheet.columns) - {one.column for one in reads})
-    if not unread:
-        return sheet
-    note = f"not read: {', '.join(unread)}"
-    return replace(sheet, notes=(*sheet.notes, note))
+    return assemble(name, sheet, reads)

@@ -67,7 +67,10 @@ def assemble(name: str, sheet: Sheet, reads: Sequence[Reads]) -> Recording:
     if problems or times is None:
         raise SpecError(name, shortened(problems))
     kept = [read for read in reads if read.signal in values]
-    return _recording(name, times, kept, values, (*sheet.notes, *times.notes, *notes))
+    unread = tuple(sorted(set(sheet.columns) - {read.column for read in reads}))
+    if unread:
+        notes.insert(0, f"not read: {', '.join(unread)}")
+    return _recording(name, times, kept, values, (*sheet.notes, *times.notes, *notes), unread)
 
 
 def _order(column: str, seconds: FloatArray, place: Place) -> list[str]:
@@ -150,6 +153,7 @@ def _recording(
     reads: Sequence[Reads],
     values: Mapping[str, FloatArray],
     notes: tuple[str, ...],
+    unread: tuple[str, ...],
 ) -> Recording:
     began_s = float(times.seconds[0])
     times_s = times.seconds - began_s
@@ -168,6 +172,8 @@ def _recording(
         began_at=began_s if times.absolute else None,
         notes=(*notes, *origins),
         columns=tuple(read.column for read in reads),
+        latency_column=next((read.column for read in reads if read.signal == "latency_s"), ""),
+        unread=unread,
     )
 
 

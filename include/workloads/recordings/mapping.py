@@ -121,7 +121,9 @@ def choose(names: Sequence[str], mapping: Mapping[str, str]) -> tuple[list[Reads
     asked, problems = asked_reads(mapping, names)
     for one in asked:
         if one.column not in names:
-            problems.append(f"there is no column {one.column!r} for {_SHORT[one.signal]}")
+            problem = f"there is no column {one.column!r} for {_SHORT[one.signal]}"
+            percent = "; a column of percent is cpu=COLUMN@percent"
+            problems.append(problem + percent * (one.signal == "cpu_share" and not one.unit))
     taken = {one.column for one in asked}
     reads = list(asked)
     for signal in UNITS:
@@ -140,9 +142,14 @@ def choose(names: Sequence[str], mapping: Mapping[str, str]) -> tuple[list[Reads
         ways = ", ".join(f"{alias}=COLUMN" for alias in ALIASES if alias != TIME)
         problems.append(f"no column is known as something that is read; write one of {ways}")
     if problems:
-        more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-        problems.append(f"the columns are: {', '.join(names[:MOST_NAMED])}{more}")
+        problems.append(f"the columns are: {listed_names(names)}")
     return reads, problems
+
+
+def listed_names(names: Sequence[str]) -> str:
+    """The first names, and how many more there are."""
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return f"{', '.join(names[:MOST_NAMED])}{more}"
 
 
 def _is_obvious(signal: str, name: str) -> bool:

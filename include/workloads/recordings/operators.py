@@ -17,7 +17,7 @@ from include.workloads.recordings.assemble import LEAST_ROWS, Sheet, sorted_by_t
 from include.workloads.recordings.csv_cells import Place, numbers, places, shortened
 from include.workloads.recordings.files import file_content, is_parquet, text_of
 from include.workloads.recordings.folder import OPERATORS, inside, is_recorded, recording_name
-from include.workloads.recordings.mapping import TIME, Reads
+from include.workloads.recordings.mapping import TIME, Reads, listed_names
 from include.workloads.recordings.prometheus import series_in
 from include.workloads.recordings.recording import FloatArray
 from include.workloads.recordings.series import CLOCK, Samples, sheet_at
@@ -89,6 +89,7 @@ def _of_columns(
     if time not in sheet.cells:
         problems.append(f"there is no column {time!r}; write time=COLUMN")
     if problems:
+        problems.append(f"the columns are: {listed_names(sheet.columns)}")
         raise SpecError(name, shortened(problems))
     _require_rows(name, sheet)
     if sort:
@@ -97,7 +98,8 @@ def _of_columns(
     if by in sheet.cells:
         return _recording(name, _wide(name, sheet, time, by), time, mapping)
     if OPERATOR in mapping:
-        raise SpecError(name, [f"there is no column {by!r} for operator"])
+        problem = f"there is no column {by!r} for operator"
+        raise SpecError(name, [problem, f"the columns are: {listed_names(sheet.columns)}"])
     return _recording(name, _Wide(sheet), time, mapping)
 
 
@@ -176,6 +178,7 @@ def _recording(name: str, wide: _Wide, time: str, mapping: Mapping[str, str]) ->
     if not readings and not problems:
         how = "name columns such as busy_share[OPERATOR], or map operator=COLUMN"
         problems.append(f"no column names an operator; {how}")
+        problems.append(f"the columns are: {listed_names(sheet.columns)}")
     if problems or times is None:
         raise SpecError(name, shortened(problems))
     return OperatorRecording(name=name, times_s=times.seconds - times.seconds[0], readings=readings)
@@ -208,6 +211,7 @@ def _found(
     for kind, (stem, _) in wanted.items():
         if stem not in stems:
             problems.append(f"{kind}={stem}: there is no column {stem}[OPERATOR]")
+            problems.append(f"the columns are: {listed_names(columns)}")
     for column in columns:
         match = _NAMED.fullmatch(column)
         if not match:

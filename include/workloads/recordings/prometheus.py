@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,10 @@ _ASK = "ask /api/v1/query_range for a range"
 
 def series_in(path: Path, text: str) -> list[Samples] | None:
     """The series of a file that has some, by its name or how it begins; None of another one."""
-    kind, start = path.suffix.lower(), text.lstrip("\ufeff \t\r\n")[:1]
-    if kind == ".json" or (start and start in "{["):
+    kind, start = path.suffix.lower(), text.lstrip("\ufeff \t\r\n")
+    if kind == ".json" or start.startswith(("{", "[")):
         return read_range(path.name, text)
-    if kind in (".om", ".prom", ".openmetrics") or (start == "#" and kind != ".csv"):
+    if kind in (".om", ".prom", ".openmetrics") or re.match(r"# (TYPE|HELP|UNIT|EOF)\b", start):
         return read_openmetrics(path.name, text)
     return None
 

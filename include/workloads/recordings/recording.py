@@ -5,6 +5,7 @@ What was not read is NaN. Absent is never zero.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -16,6 +17,8 @@ from include.model.errors import SpecError
 FloatArray = NDArray[np.float64]
 MOST_STEPS = 5_000_000
 _LAST_DIGIT = 1e-9
+_PERCENTILE = re.compile(r"(?:^|[^a-z0-9]|latency)p(\d{2,4})(?![a-z0-9])")
+_QUANTILE = re.compile(r"quantile[\s\"'=(]*(0?\.\d+|1)")
 HELD = ("instances", "desired_instances")
 """Counts: between two readings the last one holds."""
 
@@ -47,7 +50,8 @@ class Recording:
     ``times_s`` ascend from 0; ``readings`` have an array of the same length by signal, NaN where
     nothing was read. ``began_at`` is the first time in epoch seconds, where times were absolute.
     ``notes`` are sentences: what was mapped and converted, how many values are absent.
-    ``columns`` are the columns, series or queries that the readings were read from.
+    ``columns`` are the columns, series or queries that the readings were read from,
+    ``latency_column`` that of the latency, ``unread`` the other columns of the file.
     """
 
     name: str
@@ -56,6 +60,8 @@ class Recording:
     began_at: float | None
     notes: tuple[str, ...]
     columns: tuple[str, ...] = ()
+    latency_column: str = ""
+    unread: tuple[str, ...] = ()
     instances_per_host: int | None = None
     """As recorded; None where the recording does not say."""
 
@@ -63,6 +69,17 @@ class Recording:
     def is_busy_time(self) -> bool:
         """Whether ``cpu_share`` is the time that instances are busy, which stands in for CPU."""
         return any("busy" in column.lower() for column in self.columns)
+
+    @property
+    def latency_percentile(self) -> float | None:
+        """Which percentile the latency is, if its column says so: 95 of ``latency_p95_ms``."""
+        name = self.latency_column.lower()
+        if match := _PERCENTILE.search(name):
+            digits = match[1]
+            return 100.0 if digits == "100" else int(digits) / 10 ** (len(digits) - 2)
+        if match := _QUANTILE.search(name):
+            return 100 * float(match[1])
+        return 50.0 if "median" in name else None
 
 
 def evenly(recording: Recording, step_s: float) -> Recording:

@@ -37,6 +37,9 @@ def read_csv(name: str, text: str) -> Sheet:
     if not rows:
         raise SpecError(name, ["the file is empty; write a line of column names, then readings"])
     (_, header), *body = rows
+    if _is_prose(text, header, body):
+        problem = "is no table; give a CSV with a line of column names and then a line per time"
+        raise SpecError(name, [problem])
     header = [cell.strip() for cell in header]
     if header[0] == "" and "index" not in header:  # as pandas writes it
         header[0] = "index"
@@ -46,6 +49,16 @@ def read_csv(name: str, text: str) -> Sheet:
     lines = [line for line, _ in body]
     cells = pd.DataFrame([row for _, row in body], lines, header, dtype=object)
     return Sheet(cells, "line", tuple(notes))
+
+
+def _is_prose(text: str, header: list[str], body: list[tuple[int, list[str]]]) -> bool:
+    """Whether it is a page or words: lines of several widths, most of them without a number."""
+    if text.lstrip(f"{_MARK} \t\r\n").startswith("<"):
+        return True
+    if all(len(row) == len(header) for _, row in body):
+        return False
+    numeric = sum(any(_is_number(cell) for cell in row) for _, row in body)
+    return 2 * numeric < len(body)
 
 
 def _header_problems(header: list[str]) -> list[str]:
