@@ -72,8 +72,8 @@ def main(arguments: Sequence[str]) -> int:
 def up(home: Path, port: int) -> int:
     """Start every service, print the UI's address, and keep all running until a signal."""
     os.umask(0o077)  # logs, database and passwords are private
-    home.chmod(0o700)
     (home / "logs").mkdir(parents=True, exist_ok=True)
+    home.chmod(0o700)
     passwords = password_file(home)
     environment = dict(os.environ) | service_settings(port)
     environment |= {

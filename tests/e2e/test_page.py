@@ -169,11 +169,17 @@ def test_runs_are_removed_after_a_question_by_who_may_trigger_that_dag(airflow: 
 def test_a_viewer_sees_no_button_that_is_refused(airflow: Airflow) -> None:
     viewer = airflow.log_in(VIEWER)
     for path, allowed in (("/tidebench/", "Compare the chosen"), (FIRST, "checks</a>"),
-                          ("/tidebench/checks/first", "left out: run short")):  # fmt: skip
+                          ("/tidebench/checks/first", "left out: run short"),
+                          ("/tidebench/advice", "Experiments"),
+                          ("/tidebench/tables/first", "Download everything")):  # fmt: skip
         page = get(airflow, path, viewer)[2]
         assert allowed in page
-        for refused in ("Archive the chosen", "Remove the chosen", ">Tag<", ">Keep<", "remove it"):
+        for refused in ("Archive the chosen", "Remove the chosen", ">Tag<", ">Keep<", "remove it",
+                        "Run an experiment", "Run a matrix"):  # fmt: skip
             assert refused not in page, path
+        nav = get(airflow, path, airflow.token)[2]
+        assert "Run an experiment" in nav
+        assert "Run a matrix" in nav
 
 
 def test_runs_stand_side_by_side(airflow: Airflow) -> None:

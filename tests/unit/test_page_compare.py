@@ -128,7 +128,8 @@ def test_the_list_is_sorted_end_to_end_and_earlier_runs_have_a_dash(
     with sent_rows(url, Publication(experiment="one", edition="1", checks=1), rows):
         pass
     query = Query(sort="end_to_end_cost", descending=False)
-    others = {"may_label": False, "may_remove": False, "under_way": []}
+    rights = dict.fromkeys(("may_label", "may_run_matrix", "may_remove"), False)
+    others = {**rights, "under_way": []}
     page = render.render("list", {**runs_list(url, tmp_path, query), **others})
     assert re.findall(r'value="one/(\w+)"', page) == ["serves", "waits", "older"]
     _, *lines = page.partition('<table class="list">')[2].split("<tr>")[1:]

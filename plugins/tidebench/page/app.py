@@ -30,6 +30,7 @@ from tidebench.page.cases import cases_of, way_of
 from tidebench.page.changes import (
     MAY_REMOVE,
     MAY_RUN,
+    RIGHTS,
     label,
     removable,
     require_same_site,
@@ -115,7 +116,7 @@ def show_list(request: Request, user: GetUserDep) -> HTMLResponse:
     query = query_of(request.query_params)
     going = _under_way(user, str(query.equal.get("experiment", "")))
     runs = runs_list(results_database_url(root), root, query)
-    return _page("list", {**runs, **rights_of(user), "under_way": going})
+    return _page("list", {**runs, "under_way": going}, user)
 
 
 def show_csv(request: Request) -> Response:
@@ -140,9 +141,9 @@ def _under_way(user: BaseUser, experiment: str) -> list[UnderWay]:
         return under_way(session, user, experiment)
 
 
-def show_advice() -> HTMLResponse:
+def show_advice(user: GetUserDep) -> HTMLResponse:
     """What is advised, newest first."""
-    return _page("advice", {"advice": advice_list(data_root())})
+    return _page("advice", {"advice": advice_list(data_root())}, user)
 
 
 def show_runs(
@@ -152,7 +153,7 @@ def show_runs(
     chosen = list(dict.fromkeys(run or ()))
     root = data_root()
     content = compared(results_database_url(root), root, chosen, by)
-    return _page("compare", {**content, **rights_of(user)})
+    return _page("compare", content, user)
 
 
 def show_curves(run: Annotated[list[str] | None, Query()] = None, by: str = "") -> Response:
@@ -163,15 +164,16 @@ def show_curves(run: Annotated[list[str] | None, Query()] = None, by: str = "") 
     return JSONResponse(curves_of(cases_of(runs, way_of(runs, by)), chosen), headers=dict(HEADERS))
 
 
-def ask_removal(run: Annotated[list[str] | None, Query()] = None) -> HTMLResponse:
+def ask_removal(user: GetUserDep, run: Annotated[list[str] | None, Query()] = None) -> HTMLResponse:
     """Which runs would be removed, and a button that does it."""
-    return _page("remove", {"runs": removable(run or (), data_root()), "dag_runs": {}})
+    return _page("remove", {"runs": removable(run or (), data_root()), "dag_runs": {}}, user)
 
 
 def remove(user: GetUserDep, run: Annotated[list[str] | None, Query()] = None) -> HTMLResponse:
     """Trigger the DAG that removes the runs."""
     runs = removable(run or (), data_root())
-    return _page("remove", {"runs": runs, "dag_runs": trigger_removal(runs, user.get_name())})
+    dag_runs = trigger_removal(runs, user.get_name())
+    return _page("remove", {"runs": runs, "dag_runs": dag_runs}, user)
 
 
 def show_checks(user: GetUserDep, experiment: str) -> HTMLResponse:
@@ -179,7 +181,7 @@ def show_checks(user: GetUserDep, experiment: str) -> HTMLResponse:
     checks = checks_of(data_root(), experiment)
     if checks is None:
         raise HTTPException(404, "There are no checks of such an experiment here.")
-    return _page("checks", {**checks, **rights_of(user)})
+    return _page("checks", checks, user)
 
 
 def show_figure(
@@ -195,12 +197,12 @@ def show_figure(
     return Response(svg, media_type=KINDS[".svg"], headers=dict(HEADERS))
 
 
-def show_tables(experiment: str) -> HTMLResponse:
+def show_tables(user: GetUserDep, experiment: str) -> HTMLResponse:
     """Every published table of an experiment in every format."""
     tables = tables_of(data_root(), experiment)
     if tables is None:
         raise HTTPException(404, "Nothing is published of such an experiment here.")
-    return _page("tables", tables)
+    return _page("tables", tables, user)
 
 
 def show_bundle(experiment: str) -> StreamingResponse:
@@ -237,8 +239,12 @@ def show_asset(name: str) -> FileResponse:
     return FileResponse(HERE / name, media_type=ASSETS[name], headers=dict(HEADERS))
 
 
-def _page(name: str, content: Mapping[str, object], status: int = 200) -> HTMLResponse:
-    return HTMLResponse(render(name, content), status, dict(PAGE_HEADERS))
+def _page(
+    name: str, content: Mapping[str, object], user: BaseUser | None = None, status: int = 200
+) -> HTMLResponse:
+    """A page with the links and buttons of what ``user`` may do; without one there are none."""
+    rights = dict.fromkeys(RIGHTS, False) if user is None else rights_of(user)
+    return HTMLResponse(render(name, {**content, **rights}), status, dict(PAGE_HEADERS))
 
 
 async def _refused(request: Request, error: Exception) -> Response:
@@ -262,4 +268,4 @@ async def _misunderstood(request: Request, error: Exception) -> Response:
 
 
 def _message(text: str, status: int) -> HTMLResponse:
-    return _page("message", {"text": text}, status)
+    return _page("message", {"text": text}, status=status)

@@ -38,6 +38,9 @@ MAY_RUN = requires_access_dag("POST", DagAccessEntity.RUN, param_dag_id="experim
 MAY_REMOVE = requires_access_dag("POST", DagAccessEntity.RUN, param_dag_id=DAG_ID)
 """Who may trigger the DAG `remove_runs` may remove runs. Airflow's own check."""
 
+RIGHTS = {"may_label": "experiment", "may_run_matrix": "experiment_batch", "may_remove": DAG_ID}
+"""What a page offers, and the DAG that the user has to be allowed to trigger for it."""
+
 
 def rights_of(user: BaseUser) -> Mapping[str, bool]:
     """What this user may change, so that a page shows no button that would be refused."""
@@ -46,7 +49,7 @@ def rights_of(user: BaseUser) -> Mapping[str, bool]:
         right: auth.is_authorized_dag(
             method="POST", access_entity=DagAccessEntity.RUN, details=DagDetails(id=dag), user=user
         )
-        for right, dag in (("may_label", "experiment"), ("may_remove", DAG_ID))
+        for right, dag in RIGHTS.items()
     }
 
 
