@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 from itertools import combinations
 from pathlib import Path
@@ -10,13 +12,14 @@ from typing import Any
 import pytest
 
 from include.model.errors import SpecError
-from include.results.reports.figures import front
+from include.results.reports.figures import front, style
 from include.results.reports.figures.tournament import unbeaten
 from include.results.reports.tournament import END_TO_END_SHARE
 from tests.builders_staged import restage
 from tests.command_line import refused, said
 
 SHARE = front.SHARE
+ROOT = Path(__file__).parents[2]
 
 
 def rows(controller: str, cost: float, share: float, **changes: Any) -> list[dict[str, Any]]:
@@ -94,6 +97,28 @@ def test_names_beside_each_other_do_not_cover_each_other() -> None:
     places = [(float(x) + begin[side], float(y)) for side, x, y in texts_at]
     for (x, y), (other_x, other_y) in combinations(places, 2):
         assert abs(y - other_y) >= 7.5 or abs(x - other_x) >= letters
+
+
+def test_the_figure_of_the_readme_is_that_of_its_table_and_no_name_covers_another() -> None:
+    results = (ROOT / "docs" / "results" / "tide_care.csv").read_text()
+    table = [
+        row | {name: float(row[name]) for name in ("mean", "sigma", "btu_min")}
+        | {"runs": int(row["runs"])}
+        for row in csv.DictReader(io.StringIO(results))
+    ]  # fmt: skip
+    svg = f"{style.standalone(front.draw(table, ['stepwise']))}\n"
+    assert svg == (ROOT / "docs" / "images" / "tide.svg").read_text()
+    boxes = []
+    for side, x, y, name in re.findall(
+        r'<text[^>]*7.5px[^>]*text-anchor: (\w+)[^>]*x="([\d.]+)" y="([\d.]+)"[^>]*>([^<]+)<', svg
+    ):
+        width = 0.55 * 7.5 * len(name)
+        left = float(x) - {"start": 0.0, "middle": width / 2, "end": width}[side]
+        boxes.append((name, left, left + width, float(y)))
+    assert len(boxes) > 60
+    for (one, left, right, y), (other, left_2, right_2, y_2) in combinations(boxes, 2):
+        beside = right <= left_2 or right_2 <= left
+        assert beside or abs(y - y_2) >= 6.5, (one, other)
 
 
 def test_the_command_draws_what_was_published(tmp_path: Path) -> None:

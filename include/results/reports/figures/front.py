@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, pairwise
+from math import hypot
 from typing import TYPE_CHECKING
 
 from include.model.errors import SpecError, unknown_name
@@ -21,7 +22,11 @@ from include.results.reports.tournament import (
 from include.results.tables.staged import Row
 
 if TYPE_CHECKING:
+    import numpy as np
     from matplotlib.axes import Axes
+    from numpy.typing import NDArray
+
+    FloatArray = NDArray[np.float64]
 
 SHARE = "strict_near_real_time_compliance_percent"
 LEAST_LATE = 0.5
@@ -29,13 +34,17 @@ LEAST_LATE = 0.5
 _FONT = 7.5
 _PLACES = tuple(
     (round(far * right), round(far * up) - 3, side)
-    for far in (6, 11, 18, 26, 34)
+    for far in (6, 11, 18, 26, 34, 44, 56, 70, 86, 104)
     for right, up, side in (
         (1, 0.7, "left"), (1, -0.7, "left"), (-1, 0.7, "right"), (-1, -0.7, "right"),
         (1, 0, "left"), (-1, 0, "right"), (0, 1.3, "center"), (0, -1.3, "center"),
+        (1, 0.35, "left"), (1, -0.35, "left"), (-1, 0.35, "right"), (-1, -0.35, "right"),
+        (0.6, 1.1, "left"), (0.6, -1.1, "left"), (-0.6, 1.1, "right"), (-0.6, -1.1, "right"),
     )
 )  # fmt: skip
 """Where the name of a point may stand, in typographic points from it; the nearest first."""
+_ROUNDS = 4
+"""How often each name looks for its place."""
 _NEAR = 14
 """Typographic points; from farther away a line leads to the point."""
 
@@ -163,19 +172,32 @@ def _ticks(axis: Axes) -> None:
 
 
 def _names(axis: Axes, points: Sequence[Point]) -> None:
-    """Every point's name where it covers neither a point nor another name, if there is room."""
+    """Every point's name where it covers neither a point, a line nor another name, if there is
+    room; each looks again once all others have a place."""
+    import numpy as np
+
     to_points = 72 / axis.figure.dpi
     at = [tuple(axis.transData.transform((p.cost, p.late)) * to_points) for p in points]
-    taken = [(x - 3, y - 3, x + 3, y + 3) for x, y in at]
+    marks = np.array([(x - 4, y - 4, x + 4, y + 4) for x, y in at] + _along(points, at))
+    panel = np.array(axis.get_window_extent().extents) * to_points
+    boxes = [
+        np.array([_box(at[k], point.name, place) for place in _PLACES])
+        for k, point in enumerate(points)
+    ]
+    covered = [
+        _met(own, marks) + 4 * ((own[:, 2:] - own[:, :2]).prod(axis=1) - _met(own, panel[None]))
+        for own in boxes
+    ]  # what is not on its panel may be cut
     places = [point.place for point in points]
     order = sorted(range(len(points)), key=lambda k: (not unbeaten(places[k], places), k))
+    chosen: dict[int, int] = {}
+    for k in order * _ROUNDS:
+        others = [boxes[other][place] for other, place in chosen.items() if other != k]
+        met = covered[k] + 2 * _met(boxes[k], np.array(others).reshape(-1, 4))
+        chosen[k] = int(met.argmin())
     for k in order:
         point = points[k]
-        boxes = [_box(at[k], point.name, place) for place in _PLACES]
-        met = [sum(_meet(box, other) for other in taken) for box in boxes]
-        chosen = met.index(min(met))
-        taken.append(boxes[chosen])
-        right, up, side = _PLACES[chosen]
+        right, up, side = _PLACES[chosen[k]]
         ours = group_of(point.controller) == "ours" and not point.variant
         lead = {"arrowstyle": "-", "color": style.TEXT, "linewidth": 0.4, "alpha": 0.6}
         axis.annotate(
@@ -188,13 +210,30 @@ def _names(axis: Axes, points: Sequence[Point]) -> None:
 Box = tuple[float, float, float, float]
 
 
+def _along(points: Sequence[Point], at: Sequence[tuple[float, ...]]) -> list[Box]:
+    """Small boxes along the lines that join the variants of a controller."""
+    boxes = []
+    for (one, (x, y)), (other, (x2, y2)) in pairwise(zip(points, at, strict=True)):
+        if one.controller == other.controller:
+            steps = max(1, round(hypot(x2 - x, y2 - y) / 3))
+            along = [(x + (x2 - x) * i / steps, y + (y2 - y) * i / steps) for i in range(steps)]
+            boxes += [(a - 1, b - 1, a + 1, b + 1) for a, b in along]
+    return boxes
+
+
 def _box(at: tuple[float, ...], name: str, place: tuple[int, int, str]) -> Box:
     """Where a name would be; its letters are some 0.6 as wide as high."""
     right, up, side = place
     width = 0.6 * _FONT * len(name)
     left = at[0] + right - {"left": 0.0, "center": width / 2, "right": width}[side]
-    return left, at[1] + up, left + width, at[1] + up + _FONT
+    return left - 1, at[1] + up - 2, left + width + 1, at[1] + up + _FONT
 
 
-def _meet(box: Box, other: Box) -> bool:
-    return box[0] < other[2] and other[0] < box[2] and box[1] < other[3] and other[1] < box[3]
+def _met(boxes: FloatArray, others: FloatArray) -> FloatArray:
+    """By box the area that others cover, added up."""
+    import numpy as np
+
+    ends = np.minimum(boxes[:, None, 2:], others[None, :, 2:])
+    sides = np.maximum(0.0, ends - np.maximum(boxes[:, None, :2], others[None, :, :2]))
+    covered: FloatArray = sides.prod(axis=2).sum(axis=1)
+    return covered
