@@ -41,12 +41,15 @@ so a controller that starts too few instances looks good. Rank controllers by th
 - **Unprocessed items** arrived at an operator and were not completed when the run ended.
 - **Age** is the time since the source emitted the item; it includes the waits at the operators
   before.
-- **End-to-end** compliance and total: an item is late when it is older than 1, 2 or 5 times o_slo,
-  added up along the slowest path from a source to its operator, or waits there for longer. With
-  back-pressure items wait at the source, in the duration of no operator. An item counts at every
-  operator, so a wait at the source makes it late at all that follow; where paths join, the slowest
-  is generous to the others. On `docker` and `openstack` age begins when an item is sent, not when
-  it is due. `report` and `figure` rank by it with `--end-to-end`.
+- **Total**: cost of the hosts and the strict penalty of every item later than 5 times o_slo; the
+  **near real-time total** counts from 2 times. A total of completed items only is called so.
+- **End-to-end** compliance and total: an item is late when it is older than 1, 2 or 5 times o_slo
+  (the **end-to-end total**: 2), added up along the slowest path from a source to its operator, or
+  waits there for longer. With back-pressure items wait at the source, in the duration of no
+  operator. An item counts at every operator, so a wait at the source makes it late at all that
+  follow; where paths join, the slowest is generous to the others. On `docker` and `openstack` age
+  begins when an item is sent, not when it is due. `report` and `figure` rank by it with
+  `--end-to-end`.
 
 Overdue items are counted per queue from the monitor's readings: items that arrived before the last
 passed deadline, less completed items. The count is exact if items arrive evenly within a monitoring
