@@ -36,6 +36,8 @@ from include.results.tables.staged import read_staged
 
 AT_ONCE = 2
 HOUR_S = 3600.0
+PAPER_UNITS = "cost units"
+"""What a book without a currency counts in: the unit of the papers."""
 ASKED_WHAT_IF = 3
 """So many of the first policies are tried under other conditions."""
 
@@ -105,7 +107,7 @@ class Answer:
     def currency(self) -> str:
         """In what the book counts."""
         book = self.question.book
-        return book.currency if isinstance(book, CloudPriceBook) else "cost units"
+        return book.currency if isinstance(book, CloudPriceBook) else PAPER_UNITS
 
     @property
     def seeds_disagree(self) -> str:
@@ -167,7 +169,7 @@ class Answer:
 def advise(case: Case, folder: Path, report: Callable[[str], None] = lambda _: None) -> Answer:
     """Replay every policy, rank and check them below ``folder``, and say what follows.
 
-    ``report`` is called with the name of each policy that is through. Raises GateFailed when the
+    ``report`` is called with a sentence at each step that is done. Raises GateFailed when the
     ranking is not sound.
     """
     forget_outcomes(folder)
@@ -175,9 +177,10 @@ def advise(case: Case, folder: Path, report: Callable[[str], None] = lambda _: N
         measure_recorded(case, folder)
         replays = pool.map(partial(measure_policy, case, folder=folder), range(len(case.policies)))
         for policy, _ in zip(case.policies, replays, strict=True):
-            report(policy.name)
+            report(f"replayed {policy.name}")
     build_ranking(folder)
     check_ranking(folder)
+    report("ranked; now the first policies with other loads, starts and prices")
     return answer_of(case, folder)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,16 +15,22 @@ from include.advise.request import AdviceRequest
 BESIDE = "beside"
 
 
-def advise_beside(request: AdviceRequest, other: str, folder: Path) -> Answer:
+def advise_beside(
+    request: AdviceRequest,
+    other: str,
+    folder: Path,
+    report: Callable[[str], None] = lambda _: None,
+) -> Answer:
     """The answer for the recording of the request, with what the recording ``other`` says against
     it; the answer for that is kept in ``folder/beside``.
 
-    Raises SpecError with what is wrong with either recording before anything is replayed.
+    ``report`` is called as by `advise`. Raises SpecError with what is wrong with either recording
+    before anything is replayed.
     """
     case = keep_case(request, folder)
     second = keep_case(replace(request, recording=other, recorded=""), folder / BESIDE)
-    answer = advise(case, folder)
-    against = advise(second, folder / BESIDE)
+    answer = advise(case, folder, report)
+    against = advise(second, folder / BESIDE, report)
     recordings = [kept_recording(each / "case" / "recording.parquet")
                   for each in (folder, folder / BESIDE)]  # fmt: skip
     against_answer = (*doubts(case.job, *recordings), *contradictions(answer, against))

@@ -153,6 +153,7 @@ def advise(  # noqa: PLR0913  options of a command
     ),
 ) -> None:
     """Rank policies by the cost at which they would have run a job."""
+    from include.advise.answer import PAPER_UNITS
     from include.advise.answer import advise as answer_to
     from include.advise.case import keep_case
     from include.advise.contradictions import advise_beside
@@ -177,17 +178,25 @@ def advise(  # noqa: PLR0913  options of a command
     )
     again = command("advise", recording, "--objective", objective)
     ends_at_once(f"Interrupted. What was published before stands; {again} begins again.")
+
+    def say_step(step: str) -> None:
+        typer.echo(f"  {step}")
+
+    replays = "1 replay" if seeds == 1 else f"{seeds} replays"
     if beside:
-        typer.echo(f"replaying {recording} and {beside} with {seeds} seeds each ...")
-        answer = advise_beside(request, beside, out)
+        typer.echo(f"Replaying {recording} and {beside}, {replays} of each policy ...")
+        answer = advise_beside(request, beside, out, say_step)
     else:
+        typer.echo(f"Reading {recording} and fitting a model to it ...")
         case = keep_case(request, out)
-        typer.echo(f"replaying {len(case.policies)} policies with {seeds} seeds each ...")
-        answer = answer_to(case, out, lambda name: typer.echo(f"  {name}"))
+        typer.echo(f"Replaying {len(case.policies)} policies, {replays} of each ...")
+        answer = answer_to(case, out, say_step)
     published = publish_answer(answer, out)
-    typer.echo(advice_table(answer))
-    typer.echo(f"\nPage: {published / PAGE}")
-    typer.echo(f"The model as an experiment: {command('run', published / EXPERIMENT)}")
+    typer.echo(f"\n{advice_table(answer)}")
+    typer.echo(f"\nPage, with the configuration to paste: {published / PAGE}")
+    typer.echo(f"To try other controllers on the model: {command('run', published / EXPERIMENT)}")
+    if answer.currency == PAPER_UNITS:
+        typer.echo("Costs are in units of the papers; for money: --prices BOOK (docs/prices.md)")
 
 
 def publish_again(folder: Path) -> None:

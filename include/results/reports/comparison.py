@@ -114,7 +114,8 @@ def compare_cost(cost: Sequence[dict[str, Any]], printed: Printed) -> Iterator[C
         book_min = row["price_book_btu_min"]
         for metric in _COST:
             figure = None if row.get("price_source") else printed(row["run"], metric, book_min)
-            label = f"{in_words(metric.removeprefix('relaxed_').removesuffix('_cost')).capitalize()}, {books[row['price_book']]}"
+            name = in_words(metric.removeprefix("relaxed_").removesuffix("_cost"))
+            label = f"{name.capitalize()}, {books[row['price_book']]}"
             compared = _compared(row["run"], label, "cost", row[metric], figure)
             yield replace(compared, as_controlled=book_min == row["btu_min"])
 
