@@ -190,7 +190,7 @@ def test_where_tide_is_weak() -> None:
     costs = dict(zip(cell["controller"], cell["resource_cost"], strict=True))
     assert round(costs["tide"] - costs["threshold"], 1) == 0.3
 
-    assert "its total is 13th of 23" in page("README.md")
+    assert "its near real-time total is 13th of 23" in page("README.md")
     hard = table("hard_world").sort_values("strict_near_real_time_total_cost")
     assert (list(hard["controller"]).index("tide") + 1, len(hard)) == (13, 23)
     hard = hard.sort_values("end_to_end_near_real_time_total_cost")
