@@ -20,6 +20,7 @@ from pathlib import Path
 from include.files.whole import digest, new_folder, swap_in
 from include.model.errors import SetupError
 from include.testbeds.flink.installation import (
+    RPC,
     SOURCES,
     VERSION,
     WHEEL,
@@ -28,6 +29,7 @@ from include.testbeds.flink.installation import (
     Installation,
     flink_state,
 )
+from infra.flink import archive
 
 JARS = ("flink-dist-", "log4j-api-", "log4j-core-", "log4j-slf4j-impl-", "log4j-1.2-api-")
 JAVA = 17
@@ -43,6 +45,9 @@ def install(here: Installation) -> None:
             take_jars(here)
         if not here.built.is_dir():
             compile_all(here)
+        if not archive.fits(here):
+            print("writing an archive of loaded classes", flush=True)
+            archive.write(here)
     print(f"Apache Flink {VERSION} is in {here.lib.parent}")
 
 
@@ -102,7 +107,7 @@ def download(folder: Path) -> Path:
 
 
 def compile_all(here: Installation) -> None:
-    """The job, and the slot assigner with Flink's allocator written anew."""
+    """The job, and the slot assigner with Flink's allocator written anew; Flink's RPC, unpacked."""
     print("compiling the job", flush=True)
     jars = ":".join(str(jar) for jar in sorted(here.lib.glob("*.jar")))
     (dist,) = here.lib.glob("flink-dist-*.jar")
@@ -115,6 +120,11 @@ def compile_all(here: Installation) -> None:
         compile_java([SOURCES / "placement" / "Patch.java"], classes["patch"], jars)
         patch = ["java", "-cp", f"{classes['patch']}:{jars}", "Patch", str(dist)]
         run_quietly([*patch, str(classes["placement"])], COMPILE_WITHIN_S)
+        services = classes["job"] / "META-INF" / "services"
+        services.mkdir(parents=True)
+        (services / "org.apache.flink.runtime.rpc.RpcSystemLoader").write_text("tidebench.Rpc\n")
+        with zipfile.ZipFile(dist) as archived:
+            archived.extract(RPC, draft)
         for name in ("job", "placement"):
             pack(classes[name], draft / f"{name}.jar")
         swap_in(draft, here.built)
@@ -128,9 +138,9 @@ def compile_java(files: list[Path], into: Path, class_path: str) -> None:
 
 
 def pack(classes: Path, jar: Path) -> None:
-    """A jar of these classes, with the same bytes every time."""
+    """A jar of these files, with the same bytes every time."""
     with zipfile.ZipFile(jar, "w", zipfile.ZIP_DEFLATED) as archive:
-        for path in sorted(classes.rglob("*.class")):
+        for path in sorted(each for each in classes.rglob("*") if each.is_file()):
             entry = zipfile.ZipInfo(path.relative_to(classes).as_posix(), (1980, 1, 1, 0, 0, 0))
             archive.writestr(entry, path.read_bytes())
 

@@ -15,6 +15,8 @@ WHEEL = f"apache_flink_libraries-{VERSION}-py2.py3-none-any.whl"
 WHEEL_SHA256 = "74dc5546fbd9add8fbcdf1222a237e09491f9b80296241aef8676ec56f8e686e"
 WHEEL_MB = 313
 REPOSITORY = Path(__file__).resolve().parents[3]
+RPC = "flink-rpc-akka.jar"
+"""In Flink's own jar, which copies it out at every start of a process."""
 SOURCES = Path(__file__).parent / "java"
 
 
@@ -52,13 +54,18 @@ class Installation:
         return self.folder / VERSION / f"built-{sources_digest()}"
 
     @property
+    def archive(self) -> Path:
+        """Classes as a JVM has them once they are loaded; a start is slower without them."""
+        return self.built / "classes.jsa"
+
+    @property
     def there(self) -> bool:
         return self.lib.is_dir() and self.built.is_dir()
 
     def class_path(self, *, steered: bool) -> str:
-        """For every JVM of a run; what goes before Flink's own classes comes first."""
+        """For a JVM of a run; what goes before Flink's own classes comes first."""
         first = [self.built / "placement.jar"] if steered else []
-        jars = [*first, self.built / "job.jar", *sorted(self.lib.glob("*.jar"))]
+        jars = [*first, self.built / "job.jar", *sorted(self.lib.glob("*.jar")), self.built / RPC]
         return os.pathsep.join(map(str, jars))
 
 
