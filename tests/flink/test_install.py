@@ -10,7 +10,7 @@ import pytest
 from include.model.errors import SetupError
 from include.testbeds.flink import installation
 from include.testbeds.flink.installation import Installation
-from infra.flink import install
+from infra.flink import archive, install
 
 
 @pytest.fixture
@@ -67,3 +67,17 @@ def test_a_machine_without_flink_is_told_what_to_do(tmp_path, monkeypatch):
     monkeypatch.setenv("TIDEBENCH_FLINK_STATE", str(tmp_path))
     with pytest.raises(SetupError, match="make flink"):
         installation.installation()
+
+
+def test_without_an_archive_of_classes_hosts_start_slower(here, monkeypatch, capsys):
+    def fails(cluster, draft):
+        raise SetupError("a job for it does not run")
+
+    monkeypatch.setattr(archive, "run_job", fails)
+    here.built.mkdir(parents=True)
+    here.archive.write_bytes(b"of another Java")
+    assert not archive.fits(here)
+    archive.write(here)
+    assert "does not run" in capsys.readouterr().out
+    assert not here.archive.exists()
+    assert not archive.fits(here)

@@ -33,6 +33,8 @@ LIGHT = (
     "-XX:+UseSerialGC",
     "-XX:TieredStopAtLevel=1",
     "-XX:-UsePerfData",
+    # Else 10 s, in which starts on a busy machine ended; Flink's own option has no effect here.
+    "-Dpekko.remote.classic.startup-timeout=90s",
     # The logger of Log4j's own API: the full one takes a sixth of a start to read its file.
     "-Dlog4j.provider=org.apache.logging.log4j.simple.internal.SimpleProvider",
     "-Dlog4j2.simplelogLevel=INFO",
