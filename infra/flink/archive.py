@@ -1,6 +1,6 @@
 """An archive of the classes that a TaskManager loads, from one that runs a job and then ends.
 
-Without it a run is what it is with it, but every start costs more than twice the CPU.
+Without it a run is what it is with it, but every start costs more CPU.
 """
 
 from __future__ import annotations
