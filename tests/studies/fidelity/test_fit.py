@@ -104,9 +104,14 @@ def test_a_release_is_timed_where_no_rescale_is_under_way(measured: tuple[Run, P
     run, root = measured
     store = store_of(run.spec, root)
     hosts, released_s, ended_s = ["a", "b", "c"], [60.0, 70.0, 91.0], [60.5, 71.5, 99.0]
-    activity = {name: [""] * 3 for name in ("operator", "instance")}
+    activity: dict[str, Any] = {name: [""] * 3 for name in ("operator", "instance")}
     activity |= {"time_s": released_s, "activity": ["host_released"] * 3, "host": hosts}
-    lease = {"host": hosts, "ordered_s": [1.0] * 3, "ended_s": ended_s, "released": [True] * 3}
+    lease: dict[str, Any] = {
+        "host": hosts,
+        "ordered_s": [1.0] * 3,
+        "ended_s": ended_s,
+        "released": [True] * 3,
+    }
     lease |= {"flavor": ["small"] * 3, "paid_until_s": [601.0] * 3}
     parts = {name: store.part(name, 998) for name in ("scaling_activity", "lease")}
     for table, columns in (("scaling_activity", activity), ("lease", lease)):
