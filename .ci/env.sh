@@ -13,3 +13,6 @@ export PYTHONPATH="$tidebench_root:$tidebench_root/plugins${PYTHONPATH:+:$PYTHON
 export PATH="$tidebench_root/.venv/bin:$PATH"
 
 unset tidebench_root
+
+# Compiled once, not by every one of the processes that a command or a test starts.
+unset PYTHONDONTWRITEBYTECODE
