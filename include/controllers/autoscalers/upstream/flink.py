@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -339,7 +340,19 @@ def _observation(look: Inputs, current: Mapping[str, int], started_s: float) -> 
         )
         for name, (done, waiting, busy) in _reading(look).items()
     }
-    instances = {
+    return Observation(
+        now_s=look["at_s"],
+        operators=operators,
+        hosts={},
+        instances=_instances(tuple(current.items()), started_s),
+        job_started_s=started_s,
+    )
+
+
+@cache
+def _instances(counts: tuple[tuple[str, int], ...], started_s: float) -> dict[str, InstanceSample]:
+    """So many of every operator; kept, for many looks of a test see the same hundreds."""
+    return {
         f"{name}-{n}": InstanceSample(
             instance=f"{name}-{n}",
             operator=name,
@@ -348,13 +361,6 @@ def _observation(look: Inputs, current: Mapping[str, int], started_s: float) -> 
             ready=True,
             stopping=False,
         )
-        for name, count in current.items()
+        for name, count in counts
         for n in range(count)
     }
-    return Observation(
-        now_s=look["at_s"],
-        operators=operators,
-        hosts={},
-        instances=instances,
-        job_started_s=started_s,
-    )
