@@ -42,7 +42,10 @@ LONGEST_FIRST = ("test_disturbed_run.py", "test_commands.py", "test_benches.py",
 """Files and folders. What takes long and came last would run while another core is idle."""
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+COLLECTED = pytest.StashKey[dict[str, set[str]]]()
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark what is in a folder, and put what takes longest first; the order within it stays."""
     for item in items:
         if item.path.parent.name == "e2e":
@@ -51,7 +54,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.airflow)
             # Airflow warns about its own dependencies.
             item.add_marker(pytest.mark.filterwarnings("default"))
+    config.stash[COLLECTED] = {
+        item.nodeid: {mark.name for mark in item.iter_markers()} for item in items
+    }
     items.sort(key=lambda item: [part not in item.path.parts for part in LONGEST_FIRST])
+
+
+@pytest.fixture(scope="session")
+def collected(pytestconfig: pytest.Config) -> dict[str, set[str]]:
+    """The marks of every test that was found, also of those that are not chosen, by its id."""
+    return pytestconfig.stash[COLLECTED]
 
 
 @pytest.fixture
