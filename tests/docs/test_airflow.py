@@ -6,15 +6,29 @@ import re
 import socket
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from infra.airflow.processes import end_session
-from tests.docs.test_commands import python
 from tests.live.world import wait_until
 
 pytestmark = pytest.mark.scheduler
+
+
+MINUTES = 20
+"""For one program, on a machine that others use as well."""
+
+
+def python(folder: Path, *arguments: str, variables: Mapping[str, str]) -> str:
+    """What a program prints there; fails with all of it when it fails."""
+    done = subprocess.run(
+        [sys.executable, *arguments], cwd=folder, env=dict(variables), capture_output=True,
+        text=True, timeout=MINUTES * 60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    return done.stdout
 
 
 def test_airflow_on_this_machine(airflow_environment: dict[str, str], tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Two workloads, two controllers: from the spec to the section on the page and the image."""
+"""Two workloads, two controllers: from the spec to the page and the image."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_a_small_tournament_is_on_the_page_and_in_the_image(tmp_path: Path) -> N
     spec, image = tmp_path / "cup.yaml", tmp_path / "cup.svg"
     spec.write_text(SPEC)
     said("run", spec, "--root", tmp_path)
-    said("report", tmp_path / "cup", "--master", "local[2]")
+    assert "published/report.html" in said("report", tmp_path / "cup", "--master", "local[2]")
     said("figure", tmp_path / "cup", "--out", image)
     published = tmp_path / "cup" / "published"
     outcomes = {
