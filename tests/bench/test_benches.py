@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
+from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -18,7 +17,7 @@ pytestmark = pytest.mark.long
 
 HERE = Path(__file__).parent
 REPOSITORY = HERE.parents[1]
-MINUTES = 10
+Bench = Callable[..., str]
 
 # Modules of this folder that are no bench, and tests that run those which need more than Python.
 PEERS = {"heap_network", "kernel_network", "simpy_network"}
@@ -31,27 +30,27 @@ ELSEWHERE = {
 }
 
 
-def bench(module: str, *arguments: str) -> str:
-    """What a bench prints. Fails with what it said when it fails."""
-    path = os.pathsep.join([str(REPOSITORY), str(REPOSITORY / "plugins")])
-    done = subprocess.run(
-        [sys.executable, "-m", module, *arguments], cwd=REPOSITORY, capture_output=True, text=True,
-        env=os.environ | {"PYTHONPATH": path}, check=False, timeout=MINUTES * 60,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
-    return done.stdout
+@pytest.fixture
+def bench(capsys: pytest.CaptureFixture[str]) -> Bench:
+    """What a bench prints with these arguments."""
+
+    def printed(module: str, *arguments: str) -> str:
+        assert not import_module(module).main(arguments)
+        return capsys.readouterr().out
+
+    return printed
 
 
 def test_every_bench_is_tested() -> None:
     here = {file.stem for file in HERE.glob("*.py")} - PARTS
-    tested = set(re.findall(r'bench\("tests\.bench\.?(\w*)"', Path(__file__).read_text()))
-    assert {name or "__main__" for name in tested} == here - ELSEWHERE.keys()
+    tested = set(re.findall(r'bench\("tests\.bench\.(\w+)"', Path(__file__).read_text()))
+    assert tested == here - ELSEWHERE.keys()
     for name, file in ELSEWHERE.items():
         assert f"from tests.bench.{name} import " in (REPOSITORY / file).read_text()
 
 
-def test_simulator_and_peers() -> None:
-    output = bench("tests.bench", "--minutes", "20", "--repeats", "1")
+def test_simulator_and_peers(bench: Bench) -> None:
+    output = bench("tests.bench.__main__", "--minutes", "20", "--repeats", "1")
     assert re.findall(r"\d+ min[^,]*|heap|SimPy|ratio|peak memory", output) == [
         "20 min", "5 min stepwise", "heap", "ratio", "SimPy", "ratio",
         "20 min", "peak memory",
@@ -60,8 +59,8 @@ def test_simulator_and_peers() -> None:
     assert len(rates) == 5
 
 
-def test_kernel_and_heap_loop() -> None:
-    output = bench("tests.bench", "--gate", "--minutes", "80", "--repeats", "1")
+def test_kernel_and_heap_loop(bench: Bench) -> None:
+    output = bench("tests.bench.__main__", "--gate", "--minutes", "80", "--repeats", "1")
     assert re.search(r"^Kernel to heap loop, 20 min, CPU, in turns +[\d.]+ x", output)
 
 
@@ -70,14 +69,16 @@ def test_a_kernel_that_is_too_slow_is_named() -> None:
     assert len(ours.too_slow(ours.TIMES_THE_HEAP_AT_LEAST - 0.1)) == 1
 
 
-def test_another_checkout() -> None:
-    output = bench("tests.bench", "--against", str(REPOSITORY), "--minutes", "10", "--repeats", "2")
+def test_another_checkout(bench: Bench) -> None:
+    output = bench(
+        "tests.bench.__main__", "--against", str(REPOSITORY), "--minutes", "10", "--repeats", "2"
+    )
     matches = re.findall(r"10 min, (\w+): CPU .* s +([\d.]+) x +\[", output)
     assert [what for what, _ in matches] == ["memory", "stored"]
     assert all(0.3 < float(ratio) < 3 for _, ratio in matches)
 
 
-def test_growth() -> None:
+def test_growth(bench: Bench) -> None:
     output = bench("tests.bench.growth", "--hours", "0.5", "--repeats", "1")
     assert re.findall(r"^ *([\d.]+) hours +[\d.]+ s of CPU", output, re.MULTILINE) == ["0.5", "2"]
     assert re.search(r"^ratio +[\d.]+ of CPU +[\d.]+ of memory$", output, re.MULTILINE)
@@ -100,7 +101,7 @@ def test_other_work_beside_one_turn_or_from_one_turn_on_is_no_growth() -> None:
     assert growth.ratios([*turns, disturbed]) == (4, 2)
 
 
-def test_width() -> None:
+def test_width(bench: Bench) -> None:
     output = bench("tests.bench.wide", "--minutes", "5", "--repeats", "1", "--most", "100")
     assert re.findall(r"^ *(\d+) operators +([\d,]+) instances", output, re.MULTILINE) == [
         ("10", "173"),
@@ -119,7 +120,7 @@ def test_an_execution_that_costs_too_much_is_named() -> None:
     ]
 
 
-def test_beside_a_job() -> None:
+def test_beside_a_job(bench: Bench) -> None:
     output = bench("tests.bench.beside", "--hours", "0.1")
     assert re.findall(r"^recorded, (\d) controllers +(\d+) polls", output, re.MULTILINE) == [
         ("0", "24"),
@@ -128,14 +129,14 @@ def test_beside_a_job() -> None:
     assert re.search(r"^ratio +[\d.]+ x$", output, re.MULTILINE)
 
 
-def test_decisions() -> None:
+def test_decisions(bench: Bench) -> None:
     output = bench("tests.bench.decisions", "--operators", "100", "--repeats", "1")
     heading, *rows = output.splitlines()
     assert "2,000 instances" in heading
     assert [row.split()[0] for row in rows] == list(CONTROLLERS)
 
 
-def test_decisions_at_work() -> None:
+def test_decisions_at_work(bench: Bench) -> None:
     output = bench("tests.bench.decisions", "--operators", "10", "--at-work", "5", "btu", "tide")
     heading, *rows = output.splitlines()
     assert "5 min, 10 operators" in heading
