@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 import resource
 import shutil
-import signal
 import sqlite3
-import subprocess
-import sys
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -23,26 +19,7 @@ from include.results.tables.catalogue import INPUT_CHECKS, PUBLISHED, is_by_run,
 from include.results.tables.staged import read_staged
 from include.runs.stored import mark_asked
 from tests.builders_staged import RUN, change, let_pass, restage, stage, tables_of
-
-REPOSITORY = Path(__file__).parents[2]
-# Ends just before the folder steps aside, before the new one comes, before the old one is removed.
-KILLED = """
-import os, signal, sys
-from pathlib import Path
-from include.results.reports.publish import publish
-
-left = int(sys.argv[3])
-
-def kill(event, arguments):
-    global left
-    if event in ("os.rename", "shutil.rmtree") and "published" in str(arguments):
-        left -= 1
-        if left == 0:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-sys.addaudithook(kill)
-publish(Path(sys.argv[1]), sys.argv[2])
-"""
+from tests.killed import killed
 
 
 @pytest.fixture
@@ -252,11 +229,8 @@ def test_killed_while_folders_change_places_and_repeated_it_is_as_if_it_never_wa
     change(published, "cost", leases=1)
     undisturbed = shutil.copytree(let_pass(published), tmp_path / "elsewhere" / "demo")
     publish(undisturbed, _url(undisturbed))
-    killed = subprocess.run(
-        [sys.executable, "-c", KILLED, published, _url(published), str(at_change)],
-        cwd=REPOSITORY, env=os.environ | {"PYTHONPATH": str(REPOSITORY)}, check=False,
-    )  # fmt: skip
-    assert killed.returncode == -signal.SIGKILL
+    # Just before the folder steps aside, the new one comes, and the old one is removed.
+    assert killed(lambda: publish(published, _url(published)), at_change, within="published")
     assert (published / "published").exists() == (at_change != 2)
     assert _rows(published, "cost") == rows, "nothing is committed"
     publish(published, _url(published))

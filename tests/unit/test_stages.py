@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import os
-import signal
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +20,7 @@ from include.runs import versions as code_versions
 from include.runs.measurements.rows import UNREAD
 from tests.builders import run_spec
 from tests.digests import digests
+from tests.killed import killed
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -91,46 +89,10 @@ def test_a_window_measured_again_gives_the_same_bytes(whole, tmp_path):
     assert digests(tmp_path) == whole
 
 
-KILLED = """
-import os, signal, sys
-from pathlib import Path
-from include.runs import stages
-from include.runs import versions as code_versions
-from include.controllers import CONTROLLERS
-from include.experiment.run import resolve
-from include.experiment.spec import RunSpec
-
-left, replace = int(sys.argv[3]), Path.replace
-
-def replace_or_die(source, target):
-    global left
-    left -= 1
-    if left == 0:
-        os.kill(os.getpid(), signal.SIGKILL)
-    return replace(source, target)
-
-Path.replace = replace_or_die
-stages.run_all(RunSpec.from_json(sys.argv[1]), Path(sys.argv[2]))
-print("complete")
-"""
-
-
-def run_killed(spec, root, at_write):
-    """Run in a process that is killed just before its ``at_write``-th file appears."""
-    return subprocess.run(
-        [sys.executable, "-c", KILLED, spec.to_json(), str(root), str(at_write)],
-        cwd=REPOSITORY,
-        env=os.environ | {"PYTHONPATH": str(REPOSITORY)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
 @pytest.mark.parametrize("at_write", [2, 3, 9, 14, 21, 26])
 def test_killed_at_any_file_and_repeated_it_gives_the_same_bytes(whole, tmp_path, at_write):
     spec = a_spec()
-    assert run_killed(spec, tmp_path, at_write).returncode == -signal.SIGKILL
+    assert killed(lambda: stages.run_all(spec, tmp_path), at_write, within=str(tmp_path))
     stages.run_all(spec, tmp_path)
     left_over = {name for name in digests(tmp_path) if ".draft-" in name}
     assert {k: v for k, v in digests(tmp_path).items() if k not in left_over} == whole
