@@ -20,6 +20,7 @@ from include.experiment.spec import Choice
 from include.runs import stages
 from include.runs.monitoring.collector import METRICS, OF_ALL
 from tests.builders import run_spec
+from tests.command_line import refused
 from tests.conftest import REPOSITORY
 from tests.prometheus_server import prometheus
 
@@ -50,45 +51,38 @@ def begin(root: Path) -> None:
     stages.replay_arrivals(SPEC, root)
 
 
-def test_who_asks_for_openmetrics_gets_it(data_root: Path) -> None:
-    begin(data_root)
-    stages.control_windows(SPEC, data_root, 0, 1)
-    with serving(data_root) as address:
-        accept = {"Accept": "application/openmetrics-text; version=1.0.0"}
-        answer = httpx.get(f"http://{address}/metrics", headers=accept, timeout=60)
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Of one over a run that is under way."""
+    root = tmp_path_factory.mktemp("data")
+    begin(root)
+    stages.control_windows(SPEC, root, 0, 1)
+    with serving(root) as address:
+        yield address
+
+
+def test_who_asks_for_openmetrics_gets_it(address: str) -> None:
+    accept = {"Accept": "application/openmetrics-text; version=1.0.0"}
+    answer = httpx.get(f"http://{address}/metrics", headers=accept, timeout=60)
     assert answer.headers["content-type"].startswith("application/openmetrics-text")
     assert answer.text.endswith("# EOF\n")
     assert "tidebench_recommended_instances{" in answer.text
     assert "python_info" not in answer.text  # what is ours, and nothing of the process
 
 
-def test_it_listens_on_this_machine_only(data_root: Path) -> None:
-    with serving(data_root) as address, socket.socket() as other:
+def test_it_listens_on_this_machine_only(address: str) -> None:
+    with socket.socket() as other:
         port = int(address.rpartition(":")[2])
         other.settimeout(5)
         with pytest.raises(OSError, match="refused"):
             other.connect(("127.0.0.2", port))  # what listens everywhere listens there, too
 
 
-def test_a_port_that_is_taken_is_said(data_root: Path) -> None:
-    with serving(data_root) as address:
-        port = address.rpartition(":")[2]
-        done = subprocess.run(
-            [sys.executable, "-m", "include.cli", "metrics", "--root", data_root, "--port", port],
-            cwd=REPOSITORY, capture_output=True, text=True, check=False, timeout=60,
-        )  # fmt: skip
-    assert done.returncode == 1
-    assert f"127.0.0.1:{port}" in done.stderr
-    assert "choose another --port" in done.stderr
-    assert "Traceback" not in done.stderr
-
-
-def test_it_is_at_one_path_only(data_root: Path) -> None:
-    with serving(data_root) as address:
-        for path, status in (("/metrics", 200), ("/", 404), ("/metrics/x", 404), ("/etc", 404)):
-            answer = httpx.get(f"http://{address}{path}", timeout=60)
-            assert answer.status_code == status, path
-        assert answer.text == "metrics are at /metrics\n"
+def test_it_is_at_one_path_only(address: str) -> None:
+    for path, status in (("/metrics", 200), ("/", 404), ("/metrics/x", 404), ("/etc", 404)):
+        answer = httpx.get(f"http://{address}{path}", timeout=60)
+        assert answer.status_code == status, path
+    assert answer.text == "metrics are at /metrics\n"
 
 
 def test_an_address_of_ipv6_is_said_as_it_can_be_opened(data_root: Path) -> None:
@@ -96,22 +90,25 @@ def test_an_address_of_ipv6_is_said_as_it_can_be_opened(data_root: Path) -> None
         assert httpx.get(f"http://{address}/metrics", timeout=60).status_code == 200
 
 
+def test_a_port_that_is_taken_is_said(data_root: Path, address: str) -> None:
+    port = address.rpartition(":")[2]
+    said = refused("metrics", "--root", data_root, "--port", port)
+    assert f"127.0.0.1:{port}" in said
+    assert "choose another --port" in said
+
+
 @pytest.mark.parametrize(
-    ("more", "said"),
+    ("more", "why"),
     [
         (["--root", "/nowhere/at/all"], "there is no folder /nowhere/at/all"),
         (["--host", "no-such-host.invalid"], "give an address of this machine as --host"),
         (["--host", "192.0.2.1"], "give an address of this machine as --host"),
     ],
 )
-def test_what_keeps_it_from_serving_is_said(data_root: Path, more: list[str], said: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "include.cli", "metrics", "--root", data_root, "--port", "0", *more],
-        cwd=REPOSITORY, capture_output=True, text=True, check=False, timeout=60,
-    )  # fmt: skip
-    assert done.returncode == 1
-    assert said in done.stderr
-    assert "choose another --port" not in done.stderr
+def test_what_keeps_it_from_serving_is_said(data_root: Path, more: list[str], why: str) -> None:
+    said = refused("metrics", "--root", data_root, "--port", "0", *more)
+    assert why in said
+    assert "choose another --port" not in said
 
 
 @pytest.mark.live
