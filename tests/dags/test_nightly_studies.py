@@ -40,13 +40,15 @@ def folder(data_root: Path) -> Path:
 
 @pytest.fixture
 def study(folder: Path) -> Study:
-    """PeerJ CS 141 with committed cells that a test may write."""
-    return replace(study_named("peerj141"), baseline=folder.parent / "committed.csv")
+    """Three runs of PeerJ CS 141 with committed cells that a test may write."""
+    whole = study_named("peerj141")
+    few = whole.runs(None)[:3]
+    return replace(whole, runs=lambda _: few, baseline=folder.parent / "committed.csv")
 
 
-def measure(folder: Path, bits: str) -> None:
+def measure(study: Study, folder: Path, bits: str) -> None:
     """Every run of the night, complete; the first one with these bits."""
-    for index, run in enumerate(runs_of_night(study_named("peerj141"))):
+    for index, run in enumerate(runs_of_night(study)):
         parts = [{"path": "part-000.parquet", "sha256": "same" if index else bits}]
         manifest = {"spec_hash": "same", "parts": parts}
         write_json(folder / "runs" / run.run_id / "manifest.json", manifest)
@@ -70,7 +72,7 @@ def spend(
     study: Study, folder: Path, night: str, *, bits: str = "same", cells: Cells | None = None
 ) -> str:
     begin_night(folder, night)
-    measure(folder, bits)
+    measure(study, folder, bits)
     return judge(study, folder, cells or [CELL], night)
 
 
@@ -85,10 +87,10 @@ def resolve(*chosen: str, **more: Any) -> tuple[list[str], list[dict[str, Any]]]
 
 
 def test_everything_is_measured_anew_in_one_cell_per_workload_and_controller(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
+    study: Study, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TIDEBENCH_DATA_ROOT", str(folder.parent))
-    measure(folder, "same")
+    measure(study, folder, "same")
     experiments, cells = resolve("peerj141")
 
     runs = runs_of_night(study_named("peerj141"))
@@ -143,7 +145,7 @@ def test_a_night_without_a_study_or_with_an_unknown_one_fails_for_good() -> None
 def test_a_study_without_cells_is_held_against_the_bits_of_last_night(
     data_root: Path,
 ) -> None:
-    study = study_named("fugu")
+    study = replace(study_named("fugu"), runs=lambda _: study_named("fugu").runs(None)[:3])
     folder, results = data_root / "nightly_fugu", StudyResults(tables={"claims": []})
     for night, bits in (("first", "same"), ("second", "same"), ("third", "other")):
         begin_night(folder, night)
@@ -191,7 +193,7 @@ def test_a_night_is_held_against_the_one_before_it_however_often_it_is_judged(
 def test_a_night_that_came_to_no_verdict_is_not_last_night(study: Study, folder: Path) -> None:
     spend(study, folder, "first")
     begin_night(folder, "broken")
-    measure(folder, "other")
+    measure(study, folder, "other")
     assert spend(study, folder, "third") == ""
     assert "1 runs differ" in spend(study, folder, "fourth", bits="other")
 
