@@ -41,7 +41,8 @@ def page_services(
 def get(
     airflow: Airflow, path: str, token: str | None = None, method: str = "GET", **headers: str
 ) -> Answer:
-    """The path as it is: nothing on the way puts it right. Redirections are not followed."""
+    """The path as it is, below the prefix of the services: nothing on the way puts it right.
+    Redirections are not followed."""
     if token is not None:
         headers["Authorization"] = f"Bearer {token}"
     return _answer(airflow, method, path, None, headers)
@@ -70,8 +71,9 @@ def read_page(airflow: Airflow, path: str) -> str:
 def _answer(
     airflow: Airflow, method: str, path: str, body: str | None, headers: Mapping[str, str]
 ) -> Answer:
-    connection = http.client.HTTPConnection(urlsplit(airflow.url).netloc, timeout=30)
-    connection.request(method, path, body, dict(headers))
+    address = urlsplit(airflow.url)
+    connection = http.client.HTTPConnection(address.netloc, timeout=30)
+    connection.request(method, address.path + path, body, dict(headers))
     answer = connection.getresponse()
     content = answer.read().decode(errors="replace")
     connection.close()

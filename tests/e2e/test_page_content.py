@@ -1,6 +1,7 @@
 """What a reader finds on the page "Experiments": who measured, readable evidence, links, scales.
 
-And the list as somebody uses it in a browser: it refreshes, and takes tags by Enter.
+And the list as somebody uses it in a browser: it refreshes, and takes tags by Enter. All of it is
+below a prefix as behind a proxy, by whatever name a browser has for its server.
 """
 
 from __future__ import annotations
@@ -30,6 +31,9 @@ pytestmark = pytest.mark.airflow
 
 EARLY = DagRun("experiment", "manual__early")
 COMPLETE_S = 1767268800.0  # 2026-01-01 12:00
+PREFIX = "/lab/air"
+HOSTS = ("localhost:8093", "tunnel.example:1234", "lab.example")
+ADDRESS = re.compile(r'\b(?:href|src|action|formaction|data-from)="([^"]*)"')
 FIGURE = f"/tidebench/figures/demo/{RUN}/timeline.svg"
 
 
@@ -53,7 +57,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-airflow = page_services("experiment_batch")
+airflow = page_services("experiment_batch", prefix=PREFIX)
 
 
 @pytest.fixture
@@ -95,7 +99,8 @@ def test_every_link_answers(airflow: Airflow, path: str) -> None:
     for link in ours:
         status, headers, _ = get(airflow, link, airflow.token)
         if status in (302, 307):
-            status = get(airflow, urljoin(link, headers["location"]), airflow.token)[0]
+            there = urljoin(link, headers["location"]).removeprefix(PREFIX)
+            status = get(airflow, there, airflow.token)[0]
         assert status == 200, link
 
 
@@ -103,7 +108,7 @@ def test_the_index_of_data_docs_is_the_page_of_checks(airflow: Airflow) -> None:
     path = "/tidebench/files/demo/data_docs/index.html"
     status, headers, _ = get(airflow, path, airflow.token)
     assert status in (302, 307)
-    assert urljoin(path, headers["location"]) == "/tidebench/checks/demo"
+    assert urljoin(path, headers["location"]).removeprefix(PREFIX) == "/tidebench/checks/demo"
 
 
 def test_data_docs_are_readable_and_run_no_script(airflow: Airflow) -> None:
@@ -126,6 +131,40 @@ def test_figures_side_by_side_have_one_scale(airflow: Airflow) -> None:
     assert alone.count(">30</text>") == 1, "items that wait"
     assert together.count(">30</text>") == 2, "the axis of two hosts is that of forty"
     assert ".svg?" not in read_page(airflow, f"/tidebench/compare?run=demo/{RUN}")
+
+
+@pytest.mark.parametrize("host", HOSTS)
+@pytest.mark.parametrize("path", ["/", f"/compare?run=demo/{RUN}", "/tables/demo"])
+def test_every_address_is_one_of_the_host_that_was_asked(
+    path: str, host: str, airflow: Airflow
+) -> None:
+    status, _, page = get(airflow, f"/tidebench{path}", airflow.token, Host=host)
+    assert status == 200
+    addresses = set(ADDRESS.findall(page))
+    assert {address for address in addresses if not address.startswith(f"{PREFIX}/")} == set()
+    assert f"{PREFIX}/dags/experiment" in addresses
+    assets = {address.removeprefix(PREFIX) for address in addresses if "/assets/" in address}
+    assert {Path(asset).suffix for asset in assets} >= {".css", ".js", ".svg"}
+    assert {get(airflow, asset, airflow.token, Host=host)[0] for asset in assets} == {200}
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_who_is_not_logged_in_comes_back_to_the_host_that_was_asked(
+    host: str, airflow: Airflow
+) -> None:
+    address = "/tidebench/?experiment=demo"
+    status, headers, _ = get(airflow, address, Host=host, Accept="text/html")
+    assert status == 302
+    back = "%2Flab%2Fair%2Ftidebench%2F%3Fexperiment%3Ddemo"
+    assert headers["location"] == f"{PREFIX}/auth/login?next={back}"
+
+
+def test_the_navigation_leads_below_the_prefix(airflow: Airflow) -> None:
+    """Airflow's own page resolves these against its base, which has the prefix."""
+    plugins = airflow.ask("GET", "/api/v2/plugins")["plugins"]
+    (view,) = next(plugin for plugin in plugins if plugin["name"] == "tidebench")["external_views"]
+    assert (view["name"], view["destination"]) == ("Experiments", "nav")
+    assert (view["href"], view["icon"]) == ("tidebench/", "tidebench/assets/icon.svg")
 
 
 @NEEDS_CHROMIUM
@@ -191,5 +230,5 @@ def test_enter_in_the_field_of_tags_gives_them(airflow: Airflow, page: Page) -> 
     page.get_by_label("tags for the chosen").fill("by-enter")
     page.get_by_label("tags for the chosen").press("Enter")
     page.get_by_role("link", name="by-enter", exact=True).wait_for()
-    assert urlsplit(page.url).path == "/tidebench/"
+    assert urlsplit(page.url).path == f"{PREFIX}/tidebench/"
     assert "1 run<" in read_page(airflow, "/tidebench/?tag=by-enter")
