@@ -111,7 +111,7 @@ def test_data_docs_are_read_without_a_network(good: tuple[Path, dict[str, Any]])
     assert set(linked) < set(pages)
 
 
-def test_bad_tables_are_named_down_to_the_row(tmp_path: Path) -> None:
+def test_what_is_bad_or_missing_is_named_down_to_the_row(tmp_path: Path) -> None:
     folder = stage(tmp_path / "demo")
     change(folder, "compliance", relaxed_compliance_percent=120.0)
     change(folder, "cost", resource_cost=-1.0, regret=0.0)
@@ -119,6 +119,10 @@ def test_bad_tables_are_named_down_to_the_row(tmp_path: Path) -> None:
     change(folder, "runs", spec_hash="")
     change(folder, INPUT_CHECKS, measured=3.0)
     restage(folder, "scaling_total", read_staged(folder, "scaling_total") * 2)
+    (run,) = read_staged(folder, "runs")
+    restage(folder, "runs", [run, {**run, "run": "lost"}])
+    restage(folder, "elasticity", [])
+    staged_path(folder, "decisions").write_bytes(staged_path(folder, "utilisation").read_bytes())
     with pytest.raises(GateFailed) as caught:
         check_tables(folder)
     message = str(caught.value)
@@ -131,27 +135,17 @@ def test_bad_tables_are_named_down_to_the_row(tmp_path: Path) -> None:
     assert "runs.spec_hash: " in message
     assert "check=hosts leased twice, measured=3.0" in message
     assert "scaling_total.run: One row per run." in message
+    assert "compliance.run: Every measured run is in the table." in message
+    assert "missing=lost" in message
+    every = "elasticity.run: Every measured run is in the table."
+    assert f"missing={RUN}" in message.split(every)[1]
+    columns = "run/action/reason/accepted/decisions"
+    assert f"decisions.{columns}: The columns are those of the schema." in message
     assert "nothing was published" in message
     assert "resource_cost is at least 0." in (folder / "data_docs" / "index.html").read_text()
     assert not json.loads(verdict_path(folder).read_text())["passed"]
     with pytest.raises(GateFailed, match="did not pass"):
         passed_verdict(folder)
-
-
-def test_missing_runs_rows_and_columns_are_named(tmp_path: Path) -> None:
-    folder = stage(tmp_path / "demo")
-    runs = read_staged(folder, "runs")
-    restage(folder, "runs", [*runs, {**runs[0], "run": "lost"}])
-    restage(folder, "timeline", [])
-    staged_path(folder, "decisions").write_bytes(staged_path(folder, "utilisation").read_bytes())
-    with pytest.raises(GateFailed) as caught:
-        check_tables(folder)
-    message = str(caught.value)
-    assert "compliance.run: Every measured run is in the table." in message
-    assert "missing=lost" in message
-    assert f"missing={RUN}" in message.split("timeline.run: Every measured run is in the table.")[1]
-    columns = "run/action/reason/accepted/decisions"
-    assert f"decisions.{columns}: The columns are those of the schema." in message
 
 
 def test_a_table_that_was_not_built_is_named(tmp_path: Path) -> None:
