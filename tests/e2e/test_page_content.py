@@ -52,8 +52,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     publish(folder, url, DagRun("experiment", "manual__late"))
     busy = stage(root / "busy", "busy")
     restage(busy, "timeline", [row | {"hosts": 40} for row in tables_of("busy")["timeline"]])
-    check_tables(busy)
-    publish(busy, url, DagRun("experiment", "manual__busy"))
+    publish(let_pass(busy), url, DagRun("experiment", "manual__busy"))
     return root
 
 
