@@ -198,7 +198,7 @@ class TestWhatAPauseOfTheJobCosts:
             ("scaling_activity", "activity", ("upscaling", "downscaling")),
         ),
         pytest.param(
-            [1, 2, 3, 4, 5],
+            [1, 2, 3],
             "manufacturing_flink",
             "rescale: {{packs: true, gap_s: [{0}]}}",
             ("event", "event", ("job_restart",)),
@@ -214,7 +214,7 @@ def test_the_longer_the_pauses_the_fewer_changes(
     folder = Path(include.__file__).parent / "workloads/manufacturing/calibrations/virtual"
     usual = (folder / f"{of}.yaml").read_text().partition("# 12 gaps")[0]
     made = []
-    for pause_s in (0, 15, 30, 60):
+    for pause_s in (0, 15, 60):
         paused = tmp_path / f"pause_{pause_s}.yaml"
         paused.write_text(f"{usual}{pause.format(pause_s)}\n")
         made.append(sum(changes_under(paused, seed, *counted) for seed in seeds))
