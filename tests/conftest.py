@@ -38,7 +38,7 @@ if "PYTEST_XDIST_WORKER" in os.environ:
     _leave_others_alone(os.environ["PYTEST_XDIST_WORKER"])
 
 
-LONGEST_FIRST = ("test_disturbed_run.py", "test_commands.py", "test_benches.py", "e2e", "unit")
+LONGEST_FIRST = ("test_experiment_dag.py", "test_disturbed_run.py", "e2e", "unit")
 """Files and folders. What takes long and came last would run while another core is idle."""
 
 
