@@ -52,7 +52,7 @@ PARAMS = {"experiment": "planted", "pattern": "trace", "duration_min": 30, "btu_
 def disturbed(
     airflow_environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[DagProcess, Path]:
-    """A run that is killed in its set-up, in a window and in Spark, and cannot be published then.
+    """A run that is killed in a window and in Spark, and cannot be published then.
 
     It is killed at every file in tests/unit/test_stages.py, a publication in
     tests/unit/test_reports_publish.py.
@@ -66,7 +66,6 @@ def disturbed(
         return any((root / "planted" / "runs").rglob("rows/001.arrow"))
 
     kills: list[dict[str, Any]] = [
-        {"task": "deploy_images", "after_s": 0.1},
         {"task": "control_window", "map_index": 1, "once": window_is_half_written},
         {"task": "build_tables", "after_s": 4.0},
     ]
