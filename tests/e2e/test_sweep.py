@@ -58,7 +58,7 @@ LONG = {
     "controllers": ["btu", "threshold"],
     "patterns": "random_walk_1",
     "btus_min": 10,
-    "duration_min": 30,
+    "duration_min": 10,
     "seeds": list(range(8)),
 }
 DEADLINE_S = 900.0

@@ -15,6 +15,8 @@ import pytest
 
 from include.model.errors import StoreError
 from include.runs.measurements.locks import alone, lock_of, locked
+from include.runs.stages import run_all
+from tests.builders import run_spec
 
 REPOSITORY = Path(__file__).parents[2]
 HOLDS = """
@@ -63,8 +65,8 @@ def test_a_lock_of_a_dead_process_is_no_lock(tmp_path, holder):
     assert not lock_of(tmp_path, "run-1").exists()
 
 
-def started(folder: Path, *arguments: str) -> subprocess.Popen[str]:
-    (folder / "two.yaml").write_text(json.dumps(SPEC))
+def started(folder: Path, *arguments: str, **changes: object) -> subprocess.Popen[str]:
+    (folder / "two.yaml").write_text(json.dumps(SPEC | changes))
     return subprocess.Popen(
         [sys.executable, "-m", "include.cli", *arguments], cwd=REPOSITORY, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
@@ -75,7 +77,7 @@ def started(folder: Path, *arguments: str) -> subprocess.Popen[str]:
 @pytest.mark.long
 def test_two_runs_of_one_experiment_measure_everything_once(tmp_path):
     command = ("run", str(tmp_path / "two.yaml"), "--root", str(tmp_path))
-    both = [started(tmp_path, *command), started(tmp_path, *command)]
+    both = [started(tmp_path, *command, duration_min=20) for _ in range(2)]
     ends = [(process.communicate(timeout=300), process.returncode) for process in both]
     assert [code for _, code in ends] == [0, 0], ends
     output = "".join(out for (out, _), _ in ends)
@@ -136,12 +138,7 @@ def test_an_interrupted_run_answers_within_two_seconds_and_goes_on(tmp_path):
 @pytest.mark.long
 @pytest.mark.spark
 def test_an_interrupted_report_answers_though_spark_has_a_handler_of_its_own(tmp_path):
-    first = {**SPEC, "controllers": ["btu"], "seeds": [1], "duration_min": 10}
-    (tmp_path / "one.yaml").write_text(json.dumps(first))
-    run = ("run", str(tmp_path / "one.yaml"), "--root", str(tmp_path))
-    done = started(tmp_path, *run)
-    out, _ = done.communicate(timeout=300)
-    assert done.returncode == 0, out
+    run_all(run_spec(experiment="two", duration_min=10, btu_min=10), tmp_path)
     process = started(tmp_path, "report", str(tmp_path / "two"))
     end_s = time.monotonic() + 120
     while not any(child.name() == "java" for child in psutil.Process(process.pid).children(True)):
