@@ -1,12 +1,14 @@
 """`python -m tests.bench.page`: how fast the page "Experiments" answers with 1,000 runs.
 
-A real API server with its log-in, a real results database, requests one after the other.
+A real API server with its log-in, a real results database, requests one after the other. CPU is
+that of all processes of the server.
 `--runs 120 --repeats 1` asks the same of fewer runs, once.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import random
 import statistics
 import sys
@@ -20,6 +22,7 @@ from include.controllers import CONTROLLERS
 from include.results.reports.database import Publication, sent_rows
 from include.results.reports.labels import Change, change_labels
 from include.runs.measurements.origin import DagRun
+from infra.airflow.processes import processes_of
 from tests.builders_staged import tables_of
 from tests.e2e.airflow_services import Airflow, airflow_services, migrated
 
@@ -82,15 +85,30 @@ def answer_ms(airflow: Airflow, path: str) -> tuple[float, bytes]:
     return (time.perf_counter() - start_s) * 1000, content
 
 
-def timed(airflow: Airflow, runs: int, repeats: int) -> Iterator[tuple[str, list[float], int]]:
-    """Each address, how long the first answer and the others took (ms), and bytes of the first."""
+def cpu_ms(airflow: Airflow) -> float:
+    """What the server has used so far."""
+    ticks = 0
+    for pid in processes_of(airflow.processes["api-server"].pid):
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        ticks += int(fields[11]) + int(fields[12])
+    return 1000 * ticks / os.sysconf("SC_CLK_TCK")
+
+
+def timed(
+    airflow: Airflow, runs: int, repeats: int
+) -> Iterator[tuple[str, list[float], float, int]]:
+    """Each address, how long the first answer and the others took (ms), the mean CPU of the others
+    (ms), and bytes of the first."""
     for name, path in addresses(runs).items():
         first_ms, content = answer_ms(airflow, path)
-        yield name, [first_ms, *(answer_ms(airflow, path)[0] for _ in range(repeats))], len(content)
+        begun_ms = cpu_ms(airflow)
+        others_ms = [answer_ms(airflow, path)[0] for _ in range(repeats)]
+        used_ms = (cpu_ms(airflow) - begun_ms) / repeats
+        yield name, [first_ms, *others_ms], used_ms, len(content)
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Median, fastest and slowest answer of each address."""
+    """Median, fastest and slowest answer of each address, and its CPU."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench.page", description=__doc__)
     parser.add_argument("--runs", type=int, default=1000, help=f"at least {EXPERIMENTS}")
     parser.add_argument("--repeats", type=int, default=30)
@@ -102,10 +120,14 @@ def main(arguments: Sequence[str]) -> None:
         logs.mkdir()
         environment = migrated(home) | {"TIDEBENCH_DATA_ROOT": str(root)}
         with airflow_services(environment, logs, [], ["api-server"]) as airflow:
-            for name, (first_ms, *took_ms), size in timed(airflow, options.runs, options.repeats):
+            for name, (first_ms, *took_ms), used_ms, size in timed(
+                airflow, options.runs, options.repeats
+            ):
                 print(
                     f"{name:<34} {statistics.median(took_ms):6.0f} ms  [{min(took_ms):.0f}, "
-                    f"{max(took_ms):.0f}], first {first_ms:.0f} ms, {size / 1000:.0f} kB"
+                    f"{max(took_ms):.0f}], CPU {used_ms:.0f} ms, first {first_ms:.0f} ms, "
+                    f"{size / 1000:.0f} kB",
+                    flush=True,
                 )
 
 

@@ -132,14 +132,12 @@ def find_runs(database_url: str, query: Query) -> FoundRuns:
             "order": ORDERS.get(query.sort, ORDERS["when"]),
             "descending": query.descending,
         }
+        chosen = reader.rows("choices", {"columns": CHOICES})
         place = {"limit": PAGE_RUNS, "offset": PAGE_RUNS * (max(query.page, 1) - 1)}
         return FoundRuns(
             runs=reader.rows("runs", shape, {**values, **place}),
             total=counted["runs"],
-            choices={
-                column: [row["choice"] for row in reader.rows("choices", {"column": column})]
-                for column in CHOICES
-            },
+            choices={column: sorted({row[column] for row in chosen}) for column in CHOICES},
             tags=_tags(reader),
         )
 
