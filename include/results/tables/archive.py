@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import subprocess
 import sys
+import sysconfig
 import tempfile
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from include.runs.spark.session import ARCHIVE, JVM, local_driver, require_java
 from include.runs.stages import run_all
 
 DEADLINE_S = 900
-_SUBMIT = Path(sys.executable).with_name("spark-submit")
+_SUBMIT = Path(sysconfig.get_path("scripts")) / "spark-submit"
 _JOB = Path(__file__).with_name("job.py")
 
 
