@@ -9,6 +9,8 @@ import os
 import subprocess
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from include.files.whole import new_file, write_bytes
@@ -68,11 +70,11 @@ def run_job(cluster: FlinkCluster, archive: Path) -> None:
     write_schedules(cluster.folder, CONFIG, scale=1)
     write_job(cluster.folder, CONFIG, LIMITS, {})
     write_bytes(cluster.folder / "start", str(time.time_ns() // 1000).encode())
-    manager = cluster.start_job_manager(None)
-    os.environ["JDK_JAVA_OPTIONS"] = f"-XX:ArchiveClassesAtExit={archive}"
-    host = cluster.start_task_manager("host-1", 1 + len(CONFIG.topology.operators), 64)
-    del os.environ["JDK_JAVA_OPTIONS"]
+    started = [cluster.start_job_manager(None)]
     try:
+        with archiving(archive):
+            host = cluster.start_task_manager("host-1", 1 + len(CONFIG.topology.operators), 64)
+        started.append(host)
         end_s = time.monotonic() + UP_WITHIN_S
         while checkpoints(cluster) < CHECKPOINTS:
             if time.monotonic() > end_s or not host.alive:
@@ -80,8 +82,21 @@ def run_job(cluster: FlinkCluster, archive: Path) -> None:
             time.sleep(0.5)
         host.end(kill_after_s=WRITTEN_WITHIN_S)
     finally:
-        for process in (host, manager):
+        for process in started:
             process.end(kill_after_s=0)
+    if not archive.is_file():
+        raise SetupError("Java wrote none")
+
+
+@contextmanager
+def archiving(archive: Path) -> Iterator[None]:
+    """A JVM that starts meanwhile writes its classes there as it ends."""
+    before = os.environ.get("JDK_JAVA_OPTIONS", "")
+    os.environ["JDK_JAVA_OPTIONS"] = f'{before} "-XX:ArchiveClassesAtExit={archive}"'
+    try:
+        yield
+    finally:
+        os.environ["JDK_JAVA_OPTIONS"] = before
 
 
 def checkpoints(cluster: FlinkCluster) -> int:

@@ -76,7 +76,10 @@ def test_a_percentile_of_latency_tells_nothing_of_a_higher_one(
     ("column", "percentile"),
     [
         ("latency_p95_ms", 95.0), ("p999@ms", 99.9), ("latencyP50", 50.0), ("latency_median", 50.0),
-        ('latency{quantile="0.99"}', 99.0), ("histogram_quantile(0.95,sum(x)by(le))", 95.0),
+        ('latency{quantile="0.99",pod="job-p50"}', 99.0), ("latency_p99.9", 99.9),
+        ("latency_p99_9_s", 99.9), ("latency_p95ms", 95.0), ("orders_p10_latency", None),
+        ("latency_p95_5m", 95.0), ('lag{partition="p75"}', None),
+        ("quantile_over_time(0.95, x[5m])", 95.0), ("histogram_quantile(0.95,sum(x)by(le))", 95.0),
         ("latency_s", None), ("http200_latency", None), ("latency_avg", None),
     ],
 )  # fmt: skip

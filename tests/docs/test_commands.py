@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 import runpy
+import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -23,10 +25,14 @@ pytestmark = pytest.mark.long
 
 
 @pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In a reader's folder, where results go as well."""
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """In a reader's folder, where results go as well; signals mean what they did before."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TIDEBENCH_DATA_ROOT", str(tmp_path / "var"))
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    yield
+    for number, handler in handlers.items():
+        signal.signal(number, handler)
 
 
 @pytest.fixture

@@ -175,7 +175,7 @@ def test_a_viewer_sees_no_button_that_is_refused(airflow: Airflow) -> None:
         page = get(airflow, path, viewer)[2]
         assert allowed in page
         for refused in ("Archive the chosen", "Remove the chosen", ">Tag<", ">Keep<", "remove it",
-                        "Run an experiment", "Run a matrix"):  # fmt: skip
+                        "Run an experiment", "Run a matrix", "Trigger the DAG"):  # fmt: skip
             assert refused not in page, path
         nav = get(airflow, path, airflow.token)[2]
         assert "Run an experiment" in nav

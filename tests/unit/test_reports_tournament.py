@@ -225,7 +225,7 @@ def test_every_metric_of_the_table_is_on_the_page() -> None:
 def test_long_ages_are_in_seconds() -> None:
     (match,) = matches([row("btu", "age_p95_ms", 179871.0)])
     assert METRICS["age_p95_ms"][0] == "age p95, s"
-    assert match.standings[0].cells["age_p95_ms"].value == "179.87"
+    assert match.standings[0].cells["age_p95_ms"].value == "179.871"
 
 
 def test_the_figure_has_a_panel_per_workload_and_a_name_per_controller() -> None:

@@ -17,8 +17,11 @@ from include.model.errors import SpecError
 FloatArray = NDArray[np.float64]
 MOST_STEPS = 5_000_000
 _LAST_DIGIT = 1e-9
-_PERCENTILE = re.compile(r"(?:^|[^a-z0-9]|latency)p(\d{2,4})(?![a-z0-9])")
-_QUANTILE = re.compile(r"quantile[\s\"'=(]*(0?\.\d+|1)")
+_PERCENTILE = re.compile(
+    r"(?:^|[^a-z0-9]|latency)p(\d\d|999|100)(?:[._](9)(?![a-z0-9]))?(?:ms|s)?(?![a-z0-9])"
+)
+_QUANTILE = re.compile(r"quantile(?:_over_time)?[\s\"'=(]*(0?\.\d+|1)")
+_LABELS = re.compile(r"\{.*?\}")
 HELD = ("instances", "desired_instances")
 """Counts: between two readings the last one holds."""
 
@@ -74,11 +77,13 @@ class Recording:
     def latency_percentile(self) -> float | None:
         """Which percentile the latency is, if its column says so: 95 of ``latency_p95_ms``."""
         name = self.latency_column.lower()
-        if match := _PERCENTILE.search(name):
-            digits = match[1]
-            return 100.0 if digits == "100" else int(digits) / 10 ** (len(digits) - 2)
         if match := _QUANTILE.search(name):
             return 100 * float(match[1])
+        name = _LABELS.sub("", name)  # of a series: they may have a p10 of their own
+        if match := _PERCENTILE.search(name):
+            whole, tenths = match.groups(default="0")
+            percent = 99.9 if whole == "999" else int(whole) + int(tenths) / 10
+            return percent if percent >= 50 else None  # below, it is the name of something
         return 50.0 if "median" in name else None
 
 

@@ -38,7 +38,12 @@ MAY_RUN = requires_access_dag("POST", DagAccessEntity.RUN, param_dag_id="experim
 MAY_REMOVE = requires_access_dag("POST", DagAccessEntity.RUN, param_dag_id=DAG_ID)
 """Who may trigger the DAG `remove_runs` may remove runs. Airflow's own check."""
 
-RIGHTS = {"may_label": "experiment", "may_run_matrix": "experiment_batch", "may_remove": DAG_ID}
+RIGHTS = {
+    "may_label": "experiment",
+    "may_run_matrix": "experiment_batch",
+    "may_advise": "advise",
+    "may_remove": DAG_ID,
+}
 """What a page offers, and the DAG that the user has to be allowed to trigger for it."""
 
 
