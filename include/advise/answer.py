@@ -180,12 +180,11 @@ def advise(case: Case, folder: Path, report: Callable[[str], None] = lambda _: N
             report(f"replayed {policy.name}")
     build_ranking(folder)
     check_ranking(folder)
-    report("ranked; now the first policies with other loads, starts and prices")
-    return answer_of(case, folder)
+    return answer_of(case, folder, report)
 
 
-def answer_of(case: Case, folder: Path) -> Answer:
-    """What follows from the ranking below ``folder``."""
+def answer_of(case: Case, folder: Path, report: Callable[[str], None] = lambda _: None) -> Answer:
+    """What follows from the ranking below ``folder``; ``report`` is called as by :func:`advise`."""
     policies = {one.name: one for one in case.policies}
     table = [_row(row, policies) for row in read_staged(folder, ADVICE_RANKING)]
     as_run, *rows = table
@@ -193,6 +192,10 @@ def answer_of(case: Case, folder: Path) -> Answer:
     rows = [row for row in rows if row not in idle]
     best = rows[0]
     assert best.policy is not None
+    report("ranked, before other loads, starts and prices are tried on the first of them:")
+    for row in (as_run, *rows[:ASKED_WHAT_IF]):
+        share = f"{100 * row.share_within:.2f} % within the limit"
+        report(f"  {row.name}: {row.cost_per_month:,.2f} a month, {share}, holds: {row.holds}")
     first = seeded(case.question, 1).conditions
     return Answer(
         question=case.question,
@@ -204,7 +207,7 @@ def answer_of(case: Case, folder: Path) -> Answer:
         recommended=best if best.holds == HOLDS and not best.guessed else None,
         bound=bound_of(case, case.read.load_per_s),
         shown=replayed(case.job, case.read.load_per_s, first, best.policy),
-        what_if=what_if(case, [row.policy for row in rows[:ASKED_WHAT_IF] if row.policy]),
+        what_if=what_if(case, [row.policy for row in rows[:ASKED_WHAT_IF] if row.policy], report),
         fidelity=(*_fidelity(case.job, case.read), *share_of_recorded(case, as_run)),
     )
 
@@ -231,7 +234,9 @@ def _row(row: Mapping[str, Any], policies: Mapping[str, Policy]) -> PolicyRow:
     return PolicyRow(**values | {"policy": policies.get(name), "name": name})
 
 
-def what_if(case: Case, policies: Sequence[Policy]) -> tuple[WhatIf, ...]:
+def what_if(
+    case: Case, policies: Sequence[Policy], report: Callable[[str], None] = lambda _: None
+) -> tuple[WhatIf, ...]:
     """The first policies again, one thing changed at a time, with every seed of the ranking."""
     seeds = range(1, case.question.seeds + 1)
     trials = [
@@ -244,7 +249,12 @@ def what_if(case: Case, policies: Sequence[Policy]) -> tuple[WhatIf, ...]:
         for seed in seeds
     ]
     with ProcessPoolExecutor(AT_ONCE) as pool:
-        outcomes = list(pool.map(outcome, *zip(*replays, strict=True)))
+        outcomes = []
+        for done, one in enumerate(pool.map(outcome, *zip(*replays, strict=True)), 1):
+            outcomes.append(one)
+            if done % len(seeds) == 0:
+                change, _, _, policy = trials[done // len(seeds) - 1]
+                report(f"tried {policy.name}: {change} ({done} of {len(replays)} replays)")
     by_trial = [outcomes[at : at + len(seeds)] for at in range(0, len(outcomes), len(seeds))]
     return tuple(
         WhatIf(
