@@ -35,7 +35,7 @@ fi
 
 stamp=".venv/installed-from.txt"
 if ! [ -x .venv/bin/python ] || ! cat requirements.txt requirements-dev.txt pyproject.toml | cmp -s - "$stamp"; then
-    echo "Setting up .venv (about two minutes the first time) ..."
+    echo "Setting up .venv (the first time some minutes) ..."
     [ -x .venv/bin/python ] || "$python" -m venv .venv
     pip=(.venv/bin/python -m pip --quiet --disable-pip-version-check)
     "${pip[@]}" --version >/dev/null 2>&1 || .venv/bin/python -m ensurepip >/dev/null
