@@ -250,8 +250,9 @@ def what_if(
     ]
     with ProcessPoolExecutor(AT_ONCE) as pool:
         outcomes = []
-        for done, one in enumerate(pool.map(outcome, *zip(*replays, strict=True)), 1):
-            outcomes.append(one)
+        for replay in pool.map(outcome, *zip(*replays, strict=True)):
+            outcomes.append(replay)
+            done = len(outcomes)
             if done % len(seeds) == 0:
                 change, _, _, policy = trials[done // len(seeds) - 1]
                 report(f"tried {policy.name}: {change} ({done} of {len(replays)} replays)")

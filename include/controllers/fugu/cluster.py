@@ -128,7 +128,11 @@ class Cluster:
         return Placed.REFUSED if self.loads[host] > target else Placed.NOT_NEEDED
 
     def scale_in(self, host: str, why: Why) -> bool:
-        """Empty a host and release it. Returns False and does nothing if not all instances fit."""
+        """Empty a host and release it. Returns False and does nothing if not all instances fit, or
+        if this decision puts one there.
+        """
+        if self.plan.is_given_work(host):
+            return False
         items = self.movable(host)
         moves = None
         if len(items) == len(self.plan.on_host(host)) and len(self.loads) > 1:
