@@ -216,6 +216,7 @@ def _case(
     require_signals(recording, "latency_s")
     _require_percentile(recording, objective)
     job = with_times(fit(recording), request.start_up_s, request.restart_s)
+    job = replace(job, notes=(*job.notes, *_percentile_doubts(recording, objective)))
     read = readings_of(recording)
     if np.isnan(job.quiet_latency_s):
         problem = "has no latency away from restarts and scalings"
@@ -278,6 +279,23 @@ def _require_percentile(recording: Recording, objective: LatencyObjective) -> No
             f"of p{asked:g} (--map latency=COLUMN), or ask for p{recorded:g}"
         )
         raise SpecError(recording.name, [problem])
+
+
+def _percentile_doubts(recording: Recording, objective: LatencyObjective) -> Iterator[str]:
+    """What to mind where the column of the latency names no percentile."""
+    column, asked = recording.latency_column, f"p{100 * objective.share:g}"
+    if recording.latency_percentile is not None:
+        return
+    if recording.latency_is_mean:
+        yield (
+            f"{column} is a mean, so some records of every reading are later than it says, and "
+            f"{asked} is worse than what is told here; map a column of {asked}"
+        )
+    else:
+        yield (
+            f"{column or 'the latency'} does not say of which percentile it is, and is taken for "
+            f"{asked}; call it latency_{asked}_s if it is"
+        )
 
 
 def _named(name: str, policies: Sequence[Policy]) -> Policy:

@@ -21,7 +21,8 @@ TARGETS = {
 """What an autoscaler of Kubernetes scales."""
 REACTIVE = {"spec": {"mode": "standalone", "flinkConfiguration": {"scheduler-mode": "REACTIVE"}}}
 """What lets others set the task managers of a FlinkDeployment
-(apache/flink-kubernetes-operator, examples/hpa/basic-hpa.yaml)."""
+(apache/flink-kubernetes-operator, examples/hpa/basic-hpa.yaml; that the mode cannot be changed:
+DefaultValidator.java, validateSpecChange)."""
 _COLUMNS = {
     "flink": re.compile(r"flink|task_?manager|numRecords(In|Out)|busyTime", re.IGNORECASE),
     "kubernetes": re.compile(r"kube_|replicas|(^|_)pods?(_|$)", re.IGNORECASE),
@@ -206,7 +207,8 @@ _NAMES = "Write your own names for JOB"
 _KUBECTL = f"Apply it with kubectl. {_NAMES}."
 _REACTIVE = (
     "Add the first document to the FlinkDeployment, so that its task managers may be set from "
-    f"outside, and apply the second with kubectl. {_NAMES}."
+    f"outside, and apply the second with kubectl. {_NAMES}. A FlinkDeployment in native mode has "
+    "to be deleted first and applied anew: its operator refuses to change the mode."
 )
 _NEAREST = "It has the same target but waits differently: this rule itself was not replayed."
 _QUEUE = f"Apply it with kubectl where KEDA runs. {_NAMES} and RABBITMQ, or take another trigger"

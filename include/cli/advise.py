@@ -189,6 +189,8 @@ def advise(  # noqa: PLR0913  options of a command
     else:
         typer.echo(f"Reading {recording} and fitting a model to it ...")
         case = keep_case(request, out)
+        for note in case.job.notes:
+            say_step(f"note: {note}")
         typer.echo(f"Replaying {len(case.policies)} policies, {replays} of each ...")
         answer = answer_to(case, out, say_step)
     published = publish_answer(answer, out)

@@ -81,6 +81,8 @@ def test_a_percentile_of_latency_tells_nothing_of_a_higher_one(
         ("latency_p95_5m", 95.0), ('lag{partition="p75"}', None),
         ("quantile_over_time(0.95, x[5m])", 95.0), ("histogram_quantile(0.95,sum(x)by(le))", 95.0),
         ("latency_s", None), ("http200_latency", None), ("latency_avg", None),
+        ("latency_95th_percentile", 95.0), ("Latency (99.9 percentile)", 99.9), ("q95_ms", 95.0),
+        ("latency_pct99", 99.0), ("latency pctl 95", 95.0), ("faq90_latency", None),
     ],
 )  # fmt: skip
 def test_a_column_says_its_percentile(column: str, percentile: float | None) -> None:
@@ -88,6 +90,23 @@ def test_a_column_says_its_percentile(column: str, percentile: float | None) -> 
         name="a", times_s=np.zeros(1), readings={}, began_at=None, notes=(), latency_column=column
     )
     assert recording.latency_percentile == (percentile and pytest.approx(percentile))
+
+
+@pytest.mark.parametrize(
+    ("column", "said"),
+    [
+        ("latency_ms", "latency_ms does not say of which percentile it is, and is taken for p90"),
+        ("latency_avg_ms", "latency_avg_ms is a mean, so some records of every reading are later"),
+        ("latency_p95_ms", ""),
+    ],
+)
+def test_a_latency_without_a_percentile_is_said(
+    column: str, said: str, tmp_path: Path, request_: AdviceRequest
+) -> None:
+    path = tmp_path / "job.csv"
+    path.write_text(path.read_text().replace("latency_ms", column, 1))
+    notes = [one for one in case_of(request_).job.notes if "percentile it" in one or "mean," in one]
+    assert [said in one for one in notes] == ([True] if said else []), notes
 
 
 def test_what_is_missing_is_told_beside_the_columns_that_are_not_read(

@@ -21,6 +21,11 @@ _PERCENTILE = re.compile(
     r"(?:^|[^a-z0-9]|latency)p(\d\d|999|100)(?:[._](9)(?![a-z0-9]))?(?:ms|s)?(?![a-z0-9])"
 )
 _QUANTILE = re.compile(r"quantile(?:_over_time)?[\s\"'=(]*(0?\.\d+|1)")
+_IN_WORDS = re.compile(
+    r"(\d\d(?:\.\d)?)(?:th|st|nd|rd)?[ _-]?(?:percentile|pctl?)"
+    r"|(?:percentile|pctl?|(?<![a-z])q)[ _-]?(\d\d)"
+)
+_MEAN = re.compile(r"(?<![a-z])(?:mean|avg|average)(?![a-z])")
 _LABELS = re.compile(r"\{.*?\}")
 HELD = ("instances", "desired_instances")
 """Counts: between two readings the last one holds."""
@@ -84,7 +89,14 @@ class Recording:
             whole, tenths = match.groups(default="0")
             percent = 99.9 if whole == "999" else int(whole) + int(tenths) / 10
             return percent if percent >= 50 else None  # below, it is the name of something
+        if match := _IN_WORDS.search(name):
+            return float(match[1] or match[2])
         return 50.0 if "median" in name else None
+
+    @property
+    def latency_is_mean(self) -> bool:
+        """Whether the column of the latency says that it is a mean: ``latency_avg_ms``."""
+        return bool(_MEAN.search(_LABELS.sub("", self.latency_column.lower())))
 
 
 def evenly(recording: Recording, step_s: float) -> Recording:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -16,6 +17,7 @@ from include.workloads.recordings.csv_cells import places, shortened
 
 _MARK = "﻿"
 MOST_ROWS = 5_000_000
+_DAY = re.compile(r"\s*\d{4}-\d\d-\d\d")
 _OTHER_DELIMITERS = {";": "semicolons", "\t": "tabs", "|": "bars"}
 
 
@@ -52,12 +54,12 @@ def read_csv(name: str, text: str) -> Sheet:
 
 
 def _is_prose(text: str, header: list[str], body: list[tuple[int, list[str]]]) -> bool:
-    """Whether it is a page or words: lines of several widths, most of them without a number."""
+    """Whether it is a page or words: lines of several widths, most without a number or time."""
     if text.lstrip(f"{_MARK} \t\r\n").startswith("<"):
         return True
     if all(len(row) == len(header) for _, row in body):
         return False
-    numeric = sum(any(_is_number(cell) for cell in row) for _, row in body)
+    numeric = sum(any(_is_number(cell) or _DAY.match(cell) for cell in row) for _, row in body)
     return 2 * numeric < len(body)
 
 
