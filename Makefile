@@ -43,7 +43,7 @@ test-airflow: setup  ## Run the tests of the DAGs and their tasks
 	@$(ENV) pytest -q -n 2 --dist loadfile --no-loadscope-reorder -m "airflow and not long and not live and not openstack"
 
 test-long: setup  ## Run the long tests: end to end, and processes killed in the middle
-	@$(ENV) pytest -q -n 2 --dist loadfile --no-loadscope-reorder -m "long and not scheduler and not live and not openstack and not flink"
+	@$(ENV) pytest -q -n 2 --dist loadfile --no-loadscope-reorder -m "long and not scheduler and not live and not openstack and not flink and not nightly"
 
 test-scheduler: setup  ## Run the tests of every DAG under a real scheduler, and of the UI in a browser (long)
 	@$(ENV) pytest -q -m scheduler
@@ -52,7 +52,11 @@ test-recorded: setup  ## Run the tests on the recordings and traces in TIDEBENCH
 	@$(ENV) pytest -q -m recorded
 
 test-live: setup  ## Run the tests on real hosts, containers and services (root, Debian; else skipped)
-	@$(ENV) infra/live/live.sh test
+	@$(ENV) infra/live/live.sh test "live and not nightly" tests
+
+test-nightly: setup  ## Run the tests that take minutes each and that .ci/run leaves out
+	@$(ENV) pytest -q -n 2 --dist loadfile --no-loadscope-reorder -m "nightly and not live"
+	@$(ENV) infra/live/live.sh test "nightly and live" tests
 
 ##@ Real containers
 live-services:  ## Start broker, Redis and registry of a live testbed (root, Debian)

@@ -3,8 +3,8 @@
 #
 #   live.sh run     measure include/experiment/specs/live.yaml by the command line, then its run of
 #                   threshold by the DAG `experiment`; prints the tables of both
-#   live.sh test [MARKER PATH...]   the live tests, or others by marker and path, after installing what
-#                   they need; where they cannot run it says why and succeeds
+#   live.sh test MARKER PATH...   the tests of a marker and path, after installing what they need;
+#                   where they cannot run it says why and succeeds
 #   live.sh down    give back what runs have leased, then stop hosts and services
 #
 # Services and images have to be there for `run` (make live-images).
@@ -67,7 +67,7 @@ down() {
 
 case ${1:-} in
     run) run ;;
-    test) shift; [ $# -gt 0 ] || set -- live tests; tests "$@" ;;
+    test) shift; tests "$@" ;;
     down) down ;;
     *) sed -n '2,/^[^#]/{/^#/p}' "$0"; exit 2 ;;
 esac

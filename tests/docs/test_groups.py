@@ -10,6 +10,7 @@ from tests.docs.pages import REPOSITORY
 
 MARKERS = (
     "long", "spark", "airflow", "scheduler", "openstack", "guests", "live", "recorded", "flink",
+    "nightly",
 )  # fmt: skip
 
 
@@ -17,7 +18,6 @@ MARKERS = (
 def groups() -> dict[str, tuple[str, str]]:
     """The marker expression and the path of every group, as Makefile and live.sh have them."""
     makefile = (REPOSITORY / "Makefile").read_text()
-    live = (REPOSITORY / "infra" / "live" / "live.sh").read_text()
     targets = {
         target: (expression.strip('"'), path or "tests")
         for target, expression, path in re.findall(
@@ -26,15 +26,12 @@ def groups() -> dict[str, tuple[str, str]]:
             re.MULTILINE,
         )
     }
-    default = re.search(r"set -- (\w+) (\S+);", live)
-    assert default
-    others = {"test-live": (default[1], default[2])}
-    for name in ("test-openstack", "test-guests"):
-        told = rf'^{name}: .*\n\t.*live\.sh test ("[^"]+"|\w+) (\S+)$'
+    for name in ("test-live", "test-nightly", "test-openstack", "test-guests"):
+        told = rf'^{name}: .*(?:\n\t.*)?\n\t.*live\.sh test ("[^"]+"|\w+) (\S+)$'
         first = re.search(told, makefile, re.MULTILINE)
         assert first, name
-        others[name] = (first[1].strip('"'), first[2])
-    return targets | others
+        targets[f"{name} on this machine"] = (first[1].strip('"'), first[2])
+    return targets
 
 
 def test_every_test_is_in_one_group(
@@ -42,8 +39,10 @@ def test_every_test_is_in_one_group(
 ) -> None:
     """Of those that pytest was asked for, which are all of them in the group of this test."""
     assert sorted(groups) == [
-        "test-airflow", "test-fast", "test-flink", "test-flink-dag", "test-guests", "test-live",
-        "test-long", "test-openstack", "test-recorded", "test-scheduler", "test-spark",
+        "test-airflow", "test-fast", "test-flink", "test-flink-dag",
+        "test-guests on this machine", "test-live on this machine", "test-long", "test-nightly",
+        "test-nightly on this machine", "test-openstack on this machine", "test-recorded",
+        "test-scheduler", "test-spark",
     ]  # fmt: skip
     assert groups["test-fast"][1] == "tests"
     wrong = {}

@@ -18,7 +18,7 @@ from tests.bench.sweeps import NAME, Swept, main, problems
 from tests.digests import digests
 from tests.e2e.own_controller import OWN, write_own
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.nightly]
 
 RUNS = 36
 

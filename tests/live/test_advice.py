@@ -11,7 +11,7 @@ from include.experiment.spec import parse_spec
 from include.files.whole import read_json
 from include.runs import stages
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.nightly]
 
 RELAY = Path(__file__).with_name("relay.yaml")
 INTERVAL_S = 15

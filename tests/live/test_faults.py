@@ -10,7 +10,7 @@ from tests.live.fault_run import survive
 from tests.live.faults import FAULTS
 from tests.live.world import crowding
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.nightly]
 
 RATE = 60
 DURATION_S = 240.0

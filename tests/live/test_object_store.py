@@ -13,7 +13,7 @@ from include.runs.stages import run_all
 from tests.builders import run_spec
 from tests.command_line import said
 
-pytestmark = [pytest.mark.live]
+pytestmark = [pytest.mark.live, pytest.mark.nightly]
 
 SWIFT = Path(__file__).parents[2] / "infra" / "objects" / "swift.sh"
 
