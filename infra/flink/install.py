@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from include.cli.interrupt import ends_as_by_ctrl_c
 from include.files.whole import digest, new_folder, swap_in
 from include.model.errors import SetupError
 from include.testbeds.flink.installation import (
@@ -161,7 +162,10 @@ def run_quietly(command: list[str], within_s: float) -> str:
 
 if __name__ == "__main__":
     argparse.ArgumentParser("python -m infra.flink.install", description=__doc__).parse_args()
+    ends_as_by_ctrl_c()
     try:
         install(Installation(flink_state()))
     except SetupError as error:
         sys.exit(f"error: {error}")
+    except KeyboardInterrupt:
+        sys.exit("interrupted; make flink goes on with what is missing")

@@ -106,6 +106,7 @@ class FlinkCluster:
             "web.refresh-interval": 500,
             "rest.flamegraph.enabled": "false",
             "io.tmp.dirs": self.folder / "tmp",
+            "web.tmpdir": self.folder / "tmp",
             "process.working-dir": self.folder / "tmp",
             "jobmanager.scheduler": "adaptive",
             f"{scheduler}.executing.cooldown-after-rescaling": "0 s",
