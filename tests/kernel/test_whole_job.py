@@ -205,6 +205,19 @@ def test_an_engine_that_packs_fills_one_host_after_another() -> None:
     assert testbed.leases()["ended_s"][1] == pytest.approx(60, abs=1.01)
 
 
+def test_every_instance_that_runs_after_it_makes_a_rescale_longer() -> None:
+    """Two run after the first, three after the second; one that waits for its host not yet."""
+    testbed = a_job(rescale={"gap_s": [1.0], "per_instance_s": 0.5})
+    testbed.advance_to(40)
+    testbed.apply(decision(StartInstance("O1", "host-1"), LeaseHost(SMALL.name, "new")))
+    testbed.apply(decision(StartInstance("O1", "host-2")))
+    paused_s = []
+    for until_s in (45, 70):
+        testbed.advance_to(until_s)
+        paused_s.append(testbed.observe().job_paused_in_all_s)
+    assert paused_s == [2.0, 4.5]
+
+
 def test_no_rescale_before_what_was_in_buffers_is_worked_off() -> None:
     """Five items of a second are in the buffer at the first rescale; the next is asked for at once
     and begins when the last of them has begun, as soon as it is looked for."""

@@ -3,6 +3,8 @@
 - Service times are what was between the begin and the end of an item at an operator, and what an
   instance takes from there to the begin of the next item, where that one is waiting already.
 - Gaps of rescales are those of the measured table ``rescale``, all of them: one is drawn each time.
+  If they grow with the instances that run after them, by the Theil-Sen slope (Sen 1968) and beyond
+  its interval of 95 %, that is taken out of each and given by itself.
 - The room in front of an instance is how many items there were in front of one that its source held
   back until it had room: one that was sent late, after a pause, and as its instance began another.
   Operators behind others cannot be told from ones that had room, so theirs follows from those that
@@ -18,6 +20,7 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import theilslopes
 
 from include.experiment.run import Run
 from include.model.errors import StoreError
@@ -60,6 +63,8 @@ class FlinkFit:
     buffer_items: Mapping[str, int]
     """Of all operators."""
     gap_s: tuple[float, ...]
+    """Without what grows with the instances."""
+    per_instance_s: FlinkEstimate
     gap_median_s: FlinkEstimate
     gap_p90_s: FlinkEstimate
     undone_items: FlinkEstimate
@@ -72,11 +77,16 @@ def fit(runs: Sequence[Run], root: Path) -> FlinkFit:
     """Fit to complete runs of one topology. Raises StoreError when nothing was rescaled there."""
     items = [_items(run, root) for run in runs]
     rescales = [measured_rows(store_of(run.spec, root), "rescale") for run in runs]
-    gaps_s = np.concatenate([table["gap_s"].to_numpy() for table in rescales])
-    undone = np.concatenate([table["reprocessed_items"].to_numpy() for table in rescales])
-    gaps_s = gaps_s[~np.isnan(gaps_s)]
+    gaps_s, after, undone = (
+        np.concatenate([table[name].to_numpy().astype(float) for table in rescales])
+        for name in ("gap_s", "instances_after", "reprocessed_items")
+    )
+    measured = ~np.isnan(gaps_s)
+    gaps_s, after = gaps_s[measured], after[measured]
     if not gaps_s.size:
         raise StoreError("no run has a rescale whose gap was measured; take runs that were scaled")
+    per_instance = _slope(gaps_s, after)
+    rest_s = (gaps_s - per_instance.value * after).clip(0)
     topology = runs[0].topology
     source_fed = {edge.target for edge in topology.edges if edge.origin in topology.source}
     service_ms, variation, weights = {}, [], []
@@ -101,10 +111,11 @@ def fit(runs: Sequence[Run], root: Path) -> FlinkFit:
         service_cv=FlinkEstimate(cv, min(variation), max(variation), len(variation)),
         room_items=estimates,
         buffer_items=dict(_buffers(service_ms, estimates)),
-        gap_s=tuple(float(gap_s) for gap_s in np.sort(gaps_s).round(2)),
+        gap_s=tuple(float(gap_s) for gap_s in np.sort(rest_s).round(2)),
+        per_instance_s=per_instance,
         gap_median_s=_quantile(gaps_s, 0.5),
         gap_p90_s=_quantile(gaps_s, 0.9),
-        undone_items=_quantile(undone.astype(float), 0.5),
+        undone_items=_quantile(undone, 0.5),
         boot_s=_boots(runs, root),
         release_s=_releases(runs, root),
     )
@@ -227,6 +238,15 @@ def _mean(values: F64) -> FlinkEstimate:
     return FlinkEstimate(mean, mean - half, mean + half, len(values))
 
 
+def _slope(gaps_s: F64, instances: F64) -> FlinkEstimate:
+    """What an instance adds to a gap; 0 where that may be nothing."""
+    if np.ptp(instances) == 0:
+        return FlinkEstimate(0.0, 0.0, 0.0, len(gaps_s))
+    slope, _, low, high = theilslopes(gaps_s, instances, 0.95)
+    value = float(slope) if low > 0 else 0.0
+    return FlinkEstimate(value, float(low), float(high), len(gaps_s))
+
+
 def _quantile(values: F64, share: float) -> FlinkEstimate:
     """With a bootstrapped interval; the same one each time."""
     generator = np.random.default_rng(1)
@@ -269,6 +289,7 @@ def as_yaml(fitted: FlinkFit, memory_factor: float) -> str:
         f"# items done again, median {fitted.undone_items.value:.0f} ({fitted.undone_items}).",
         "rescale:",
         "  packs: true",
+        f"  per_instance_s: {fitted.per_instance_s.value:.3g}  # {fitted.per_instance_s}",
         "  gap_s:",
         *(f"    - {gap}" for gap in gaps),
     ]

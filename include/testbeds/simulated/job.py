@@ -126,7 +126,12 @@ class WholeJob:
     def _rescale(self, now_us: int, joining: list[int], why: str) -> None:
         fleet, network = self.cloud.fleet, self.network
         self.rescales += 1
-        gap_s = self.settings.gap(self.cloud.draws, self.rescales)
+        for number in joining:
+            del self.joins_us[number]
+            for old in fleet.replaced_by(number):
+                old.successor, old.stopped_us = 0, now_us
+        runs = sum(one.serves for one in fleet.instances.values()) - len(self.joins_us)
+        gap_s = self.settings.gap(self.cloud.draws, self.rescales, runs)
         self.was_up_us = self.started_us(now_us)
         self.up_us, self.asked_us = now_us + us(gap_s), -1
         self.paused_us += us(gap_s)
@@ -134,10 +139,7 @@ class WholeJob:
         self.hot_until_us = self.up_us + hot_us
         self.hot_permille = max(1, round(USUAL_PERMILLE / factor))
         for number in joining:
-            del self.joins_us[number]
             fleet.instances[number].ready_us = self.up_us
-            for old in fleet.replaced_by(number):
-                old.successor, old.stopped_us = 0, now_us
         leaving = [one.number for one in self._leaving()]
         network.start_again(joining, leaving, now_us, self.up_us)
         if self.settings.packs:

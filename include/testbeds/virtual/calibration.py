@@ -62,21 +62,24 @@ class WholeRescale(LaterSettings, HotPhase):
     """What it does to a job that all instances which come and go come and go at once.
 
     ``gap_s``: seconds as they were measured, of which one is drawn for every rescale: for so long
-    nothing is done that counts. What is done between the checkpoint and the end of the old
-    instances is done again by the new ones, so the gap begins with the checkpoint.
+    nothing is done that counts, and for ``per_instance_s`` longer with every instance that runs
+    after it. What is done between the checkpoint and the end of the old instances is done again by
+    the new ones, so the gap begins with the checkpoint.
     ``packs``: the engine says where instances run, not the controller. Hosts are filled one after
     another, in the order of their leases, and CPU is not shared on them. On ``simulated`` only.
     """
 
-    LATER: ClassVar[frozenset[str]] = frozenset({"hot_s", "hot_factor"})
+    LATER: ClassVar[frozenset[str]] = frozenset({"hot_s", "hot_factor", "per_instance_s"})
 
     gap_s: Annotated[tuple[NotNegative, ...], Field(min_length=1)]
+    per_instance_s: NotNegative = 0
     packs: bool = False
 
-    def gap(self, draws: Draws, rescale: int) -> float:
-        """Seconds of the rescale of this number."""
+    def gap(self, draws: Draws, rescale: int, instances: int) -> float:
+        """Seconds of the rescale of this number, after which so many instances run."""
         generator = draws.generator("rescale", str(rescale))
-        return self.gap_s[int(generator.integers(len(self.gap_s)))]
+        drawn_s = self.gap_s[int(generator.integers(len(self.gap_s)))]
+        return drawn_s + self.per_instance_s * instances
 
 
 class VirtualCalibration(LaterSettings, BaseModel):

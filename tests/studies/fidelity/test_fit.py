@@ -123,6 +123,34 @@ def test_a_release_is_timed_where_no_rescale_is_under_way(measured: tuple[Run, P
             part.unlink()
 
 
+def test_what_every_instance_adds_to_a_gap_is_taken_out_of_the_gaps(
+    measured: tuple[Run, Path],
+) -> None:
+    run, root = measured
+    instances = list(range(5, 65, 5))
+    rows: dict[str, Any] = {
+        name: [float(at) for at in instances] for name in ("asked_s", "down_s", "up_s")
+    }
+    rows |= {
+        "gap_s": [1.25 + 0.05 * count for count in instances],
+        "cause": ["controller"] * len(instances),
+        "reprocessed_items": [10] * len(instances),
+        "checkpoint_s": [1.0] * len(instances),
+        "checkpoint_bytes": [100] * len(instances),
+        "instances_before": [3] * len(instances),
+        "instances_after": instances,
+    }
+    part = store_of(run.spec, root).part("rescale", 998)
+    write(part, "rescale", rows)
+    try:
+        found = fit([run], root)
+    finally:
+        part.unlink()
+    assert found.per_instance_s.value == pytest.approx(0.05, abs=0.002)
+    assert found.gap_s.count(1.25) > len(instances) // 2
+    assert fit([run], root).per_instance_s.value == 0, "all had as many instances"
+
+
 def test_the_file_is_a_calibration_that_says_what_it_has_seen(
     measured: tuple[Run, Path], tmp_path: Path
 ) -> None:
