@@ -135,6 +135,29 @@ class TestWhatItKnows:
             assert set(memory.rate_per_s.values()) <= {10.0}
         assert memory.rate_per_s
 
+    def test_a_start_of_the_job_leaves_service_times_what_they_are(self) -> None:
+        """No instance is read anew before the next reading; the operator's busy time is. Items of
+        50 ms that wait for seconds at first are items of 50 ms."""
+        memory, looks = TideMemory(), ((0.0, 0, 0), (15.0, 0, 1), (30.0, 0, 1), (45.0, 1, 1))
+        for now_s, starts, done in looks:
+            of_all = {"arrived_in_all": 20 * int(now_s), "completed_in_all": 10 * int(now_s)}
+            samples = [
+                replace(
+                    a_sample(name, done), **of_all, busy_in_all_s=now_s / 2, durations_ms=(9e3,)
+                )
+                for name in FLOW.names
+            ]
+            read_anew = starts or now_s < 20
+            running = [
+                an_instance(f"i-{name}", name, cpu_share=None if read_anew else 0.5)
+                for name in FLOW.names
+            ]
+            observation = an_observation(operators=samples, running=running, now_s=now_s)
+            observation = replace(observation, job_starts=starts)
+            memory = learned(memory, observation, FLOW, 600.0, 15.0)
+            if now_s:
+                assert load_of(memory, FLOW).service_s == pytest.approx([0.05] * len(FLOW.names))
+
     def test_the_first_look_gives_no_rates(self) -> None:
         """Nobody knows since when its items were counted."""
         memory = learned(TideMemory(), read({"O1": 150}, {"O1": 1}), FLOW, 600.0, 15.0)

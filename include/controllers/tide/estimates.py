@@ -34,6 +34,7 @@ class TideMemory:
     minutes predicts better than the last rate. ``counted``: items that arrived and were
     completed since the run began, if the testbed counts them. ``late`` and ``expected_late``:
     items, counted and by the loss, exponentially fading. ``serving``: ready instances.
+    ``worked_s``: busy seconds since the run began, if the testbed counts them, with ``job_starts``.
     """
 
     seen_s: float = -1.0
@@ -50,6 +51,8 @@ class TideMemory:
     late: Mapping[str, float] = field(default_factory=dict)
     expected_late: Mapping[str, float] = field(default_factory=dict)
     serving: Mapping[str, int] = field(default_factory=dict)
+    worked_s: Mapping[str, float] = field(default_factory=dict)
+    job_starts: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +138,13 @@ def learned(
     """
     if memory.seen_s < 0:
         waiting = {name: _asking(sample) for name, sample in observation.operators.items()}
-        return TideMemory(seen_s=observation.now_s, waiting=waiting, counted=_counted(observation))
+        return TideMemory(
+            seen_s=observation.now_s,
+            waiting=waiting,
+            counted=_counted(observation),
+            worked_s=_worked_s(observation),
+            job_starts=observation.job_starts,
+        )
     since_s = flow.read_s(observation.now_s) - flow.read_s(memory.seen_s)
     if since_s <= 0 or not observation.operators:
         return memory
@@ -151,13 +160,15 @@ def learned(
     published = [source_per_s.get(source, 0.0) for source in flow.sources]
     recent = remembered(memory.recent, published, since_s, step_s)
     looks_back = observation.now_s // ROUND_AT_LEAST_S > memory.seen_s // ROUND_AT_LEAST_S
-    busy_s = _busy_s(observation, flow, since_s)
-    if not memory.work_s:
-        # Without any CPU reading so far, use the shortest recorded duration as service time.
+    busy_s, worked_s = _busy_s(observation, flow, since_s), _worked_s(observation)
+    if not memory.work_s or observation.job_starts > memory.job_starts:
+        # Before a first CPU reading, of the run or after a start of the job, which reads it anew.
         for name in busy_s.keys() - _metered(observation):
-            busy_s[name] = (
-                items[name][1] * min(observation.operators[name].durations_ms, default=0) / 1000
-            )
+            if name in worked_s:
+                busy_s[name] = max(0.0, worked_s[name] - memory.worked_s.get(name, 0.0))
+            elif not memory.work_s:
+                shortest_ms = min(observation.operators[name].durations_ms, default=0)
+                busy_s[name] = items[name][1] * shortest_ms / 1000
     waiting, work_s, done = dict(memory.waiting), dict(memory.work_s), dict(memory.done)
     for name, sample in observation.operators.items():
         waiting[name] = _asking(sample)
@@ -173,6 +184,8 @@ def learned(
         round_steps=round_of(recent, step_s) if looks_back else memory.round_steps,
         wavers=wavers(recent, step_s) if looks_back else memory.wavers,
         counted={**memory.counted, **counted},
+        worked_s={**memory.worked_s, **worked_s},
+        job_starts=observation.job_starts,
         waiting=waiting,
         work_s=work_s,
         done=done,
@@ -209,6 +222,15 @@ def _metered(observation: Observation) -> set[str]:
         instance.operator
         for instance in observation.instances.values()
         if instance.cpu_share is None
+    }
+
+
+def _worked_s(observation: Observation) -> dict[str, float]:
+    """Busy seconds since the run began, where the testbed counts them."""
+    return {
+        name: sample.busy_in_all_s
+        for name, sample in observation.operators.items()
+        if sample.busy_in_all_s is not None
     }
 
 
