@@ -126,7 +126,8 @@ class Tide:
         cleared = [
             host
             for host in plan.hosts
-            if host.host in leaving and host.paid_until_s - plan.now_s <= self._clear_before_s
+            if host.host in leaving
+            and host.paid_until_s - plan.now_s <= self._clear_before_s(pauses.job_s)
         ]
         tried = plan.copy() if pauses.job_s else plan
         sentence = f"{needed} hosts are worth their price, {len(staying)} stay"
@@ -156,18 +157,17 @@ class Tide:
         care = self.care * (1 + setting.btu_s / LONG_BTU_S)
         return price_per_s / shared_by / (setting.penalty_per_item * care)
 
-    @property
-    def _drain_s(self) -> float:
-        """Time that a stopped instance stays on its host."""
+    def _drain_s(self, job_s: float) -> float:
+        """Time that a stopped instance stays on its host: where the whole job pauses for ``job_s``,
+        its last checkpoint is part of that."""
         drain_s = self.setting.delays.drain_s
-        return self.interval_s if drain_s is None else drain_s
+        return (self.interval_s if drain_s is None else drain_s) + job_s
 
-    @property
-    def _clear_before_s(self) -> float:
+    def _clear_before_s(self, job_s: float) -> float:
         """Time before the end of a BTU to clear the host: two ticks, or a tick plus the drain."""
-        return self.interval_s + max(self.interval_s, self._drain_s)
+        return self.interval_s + max(self.interval_s, self._drain_s(job_s))
 
-    def _may_go(self, host: HostSample, plan: Plan) -> bool:
+    def _may_go(self, host: HostSample, plan: Plan, job_s: float) -> bool:
         """Whether the host's BTU ends soon and the host can be empty by then.
 
         A new host stays at least ``backlog_s``, so that it works off the backlog it was ordered
@@ -178,8 +178,9 @@ class Tide:
         if not host.up or plan.now_s - host.ordered_s < boot_s + self.backlog_s:
             return False
         left_s = host.paid_until_s - plan.now_s
-        latest_s = self._drain_s if self._drain_s + self.interval_s <= self.setting.btu_s else 0.0
-        return latest_s <= left_s <= self._clear_before_s + self.interval_s
+        drain_s = self._drain_s(job_s)
+        latest_s = drain_s if drain_s + self.interval_s <= self.setting.btu_s else 0.0
+        return latest_s <= left_s <= self._clear_before_s(job_s) + self.interval_s
 
     def _learned(self, memory: TideMemory, observation: Observation) -> tuple[TideMemory, Load]:
         """Rates, service times and waiting items; late items beside those that were expected."""
@@ -224,7 +225,7 @@ class Tide:
         The other hosts suffice, and moving the host's instances costs less than the host.
         """
         staying, leaving = len(plan.hosts), list[str]()
-        going = [host for host in plan.hosts if self._may_go(host, plan)]
+        going = [host for host in plan.hosts if self._may_go(host, plan, pauses.job_s)]
         if not going or staying <= max(1, needed):
             return ()
         counts = plan.counts.astype(np.float64)

@@ -213,21 +213,22 @@ def _boots(runs: Sequence[Run], root: Path) -> tuple[float, float]:
 
 
 def _releases(runs: Sequence[Run], root: Path) -> tuple[float, float]:
-    """From the release of a host until its lease ends, where no rescale was under way: the middle
-    half. Without any, none is known and it is nothing."""
+    """From the release of a host, or the begin of the last checkpoint of what ran there, until its
+    lease ends: the middle half. Without any, none is known and it is nothing."""
     took_s = []
     for run in runs:
         store = store_of(run.spec, root)
         ended_s = {row["host"]: row["ended_s"] for row in measured_rows(store, "lease").to_pylist()}
-        rescales = [
-            (row["asked_s"], row["up_s"]) for row in measured_rows(store, "rescale").to_pylist()
-        ]
+        rescales = measured_rows(store, "rescale").to_pylist()
         for row in measured_rows(store, "scaling_activity").to_pylist():
             end_s = ended_s.get(row["host"], 0.0)
             if row["activity"] == "host_released" and end_s >= row["time_s"]:
-                meets = (up_s >= row["time_s"] and asked_s <= end_s for asked_s, up_s in rescales)
-                if not any(meets):
-                    took_s.append(end_s - row["time_s"])
+                begins_s = [
+                    one["down_s"] - one["checkpoint_s"]
+                    for one in rescales
+                    if one["up_s"] >= row["time_s"] and one["asked_s"] <= end_s
+                ]
+                took_s.append(max(0.0, end_s - max([row["time_s"], *begins_s])))
     low, high = np.quantile(took_s or [0.0], [0.25, 0.75])
     return round(float(low), 2), round(float(high), 2)
 
