@@ -310,6 +310,21 @@ class TestLeases:
         assert bool(actions_of(decided, ReleaseHost)) == goes
 
     @pytest.mark.parametrize(
+        ("paused_s", "left_s", "goes"),
+        [(0.0, 0.0, True), (3.0, 3.0, True), (3.0, 2.0, False), (8.0, 13.0, True)],
+    )
+    def test_where_the_job_pauses_a_host_goes_while_there_is_time_for_that(
+        self, paused_s: float, left_s: float, goes: bool
+    ) -> None:
+        setting = replace(SETTING, delays=Delays(drain_s=0.0))
+        hosts = [a_host(paid_until_s=3600.0 + left_s), a_host("h2")]
+        running = instances({"h1": "O1 O2", "h2": "O1 O2 O3"})
+        _, decided = decide(
+            remembered(), hosts, running, setting=setting, interval_s=5.0, job_paused_s=paused_s
+        )
+        assert bool(actions_of(decided, ReleaseHost)) == goes
+
+    @pytest.mark.parametrize(
         ("ordered_s", "up", "goes"),
         [(0.0, True, True), (0.0, False, False), (3460.0, True, True), (3461.0, True, False)],
     )
