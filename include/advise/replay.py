@@ -146,8 +146,9 @@ class _Replay:
         if step in self.incidents:
             self.restarted, self.weight, self.started_s = step, 1.0, now_s
         can = max(1, instances) / self._most_to_mean(instances) * job.most_per_s * step_s
-        done = min(self.waits + arrived, can)
-        self.waits += arrived - done
+        offered = self.waits + arrived
+        done = min(offered, can)
+        self.waits = offered - done  # exactly 0 where all is done: by that a job is behind or not
         self.done += done
         self._record(step, instances, done / step_s)
 

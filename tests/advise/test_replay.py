@@ -78,6 +78,18 @@ def test_fixed_keeps_its_count_and_its_hosts(instances: int) -> None:
     np.testing.assert_allclose(found.cpu_share, load / instances / 10_000)
 
 
+@pytest.mark.parametrize("seed", [16, 19])
+def test_what_waited_and_is_done_leaves_nothing_behind(seed: int) -> None:
+    """Not even the rounding of its sum, for which a job would count as behind until its end."""
+    start = ReplayConditions(instances_at_start=2, max_instances=2)
+    load = np.full(60, 19_000.0)
+    load[:30] = np.random.default_rng(seed).uniform(15_000, 17_400, 30)
+    load[:7] += 4_000
+    found = replayed(load, start, "fixed", instances_each=2)
+    assert found.lag_items.max() > 1
+    assert set(found.lag_items[np.abs(found.lag_items) < 1].tolist()) == {0}
+
+
 def test_the_hpa_goes_to_what_usage_over_target_asks_for() -> None:
     start = ReplayConditions(instances_at_start=4, max_instances=20)
     found = replayed(step_of(20_000, 35_000), start, target_cpu=0.5)
