@@ -17,6 +17,11 @@ from include.results.quality.gates import require_sound
 from include.results.tables.catalogue import ADVICE_RANKING, schema_of
 from include.results.tables.staged import staged_path, staged_schema, write_table
 
+MAY_HOLD = 2
+"""The place, after those that hold the objective, of policies whose mean share reaches it, while
+it cannot be told whether they hold it."""
+SAME_COST = 1.01
+"""Costs of such policies up to so many times the lowest count as the same."""
 DECIMALS = 9
 """Costs that differ by less are the same: that is the order in which they were added up."""
 
@@ -36,9 +41,10 @@ def check_ranking(folder: Path) -> None:
 
 
 def ranked(outcomes: Sequence[ReplayOutcome]) -> list[dict[str, Any]]:
-    """Rows of the table advice_ranking: policies that hold the objective with every seed by cost,
-    then those that hold it by a guess, then those of which it cannot be told (by cost where they
-    are predicted to hold it), then the others by how much they miss it.
+    """Rows of the table advice_ranking: policies that hold the objective by cost, then those that
+    hold it by a guess, then those of which it cannot be told (by cost where their mean reaches it;
+    of costs within `SAME_COST` the highest ``lowest_share`` first), then the others by how much
+    they miss it.
 
     What was recorded is no candidate: rank 0. Of policies that come to the same the one is first
     that scales least, then the one of which most is known, then the one that was tried first.
@@ -49,11 +55,27 @@ def ranked(outcomes: Sequence[ReplayOutcome]) -> list[dict[str, Any]]:
     won = _seeds_won([own for own in candidates if _holds(own)])
     as_run = [_means(own, 0) for own in policies if own[0].as_run]
     others = [_means(own, won.get(own[0].policy, 0)) for own in policies if not own[0].as_run]
-    others.sort(key=partial(_place, target=outcomes[0].asked_share))
+    place = partial(_place, target=outcomes[0].asked_share)
+    in_places = groupby(sorted(others, key=place), key=lambda row: place(row)[0])
+    others = [
+        row
+        for number, own in in_places
+        for row in (_surest_first([*own]) if number == MAY_HOLD else own)
+    ]
     return [
         *({**row, "rank": 0} for row in as_run),
         *({**row, "rank": rank} for rank, row in enumerate(others, start=1)),
     ]
+
+
+def _surest_first(by_cost: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rows by cost, but of those that cost about the same the one of which most is known first."""
+    ordered: list[dict[str, Any]] = []
+    while rest := by_cost[len(ordered) :]:
+        most = SAME_COST * rest[0]["cost_per_month"]
+        alike = [row for row in rest if row["cost_per_month"] <= most]
+        ordered += sorted(alike, key=lambda row: -row["lowest_share"])
+    return ordered
 
 
 def _holds(replays: Sequence[ReplayOutcome]) -> bool:
@@ -94,7 +116,7 @@ def _place(row: Mapping[str, Any], target: float) -> tuple[int, float, float, fl
     if row["holds"] == HOLDS:
         return int(row["guessed"]), row["cost_per_month"], *ties
     if row["holds"] == CANNOT_TELL and row["share_within"] >= target:
-        return 2, row["cost_per_month"], *ties
+        return MAY_HOLD, row["cost_per_month"], *ties
     place = 3 if row["holds"] == CANNOT_TELL else 4
     return place, -row["share_within"], *ties
 

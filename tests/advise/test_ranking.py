@@ -61,6 +61,23 @@ def test_a_guess_comes_after_all_that_hold_and_of_equal_costs_who_scales_least_i
     assert [one["share_cheapest"] for one in rows[1:]] == [1.0, 0.0, 0.0, 0.0, 0.0]
 
 
+def test_of_those_that_may_hold_and_cost_the_same_the_surest_is_first() -> None:
+    rows = ranked(
+        [
+            row(1, "dear", 102.0, 0.95, share_margin=0.1),
+            row(2, "cheapest", 100.0, 0.95, share_margin=0.4),
+            row(3, "surer", 100.9, 0.95, share_margin=0.2),
+            row(4, "below", 100.0, 0.85, share_margin=0.1),
+            row(5, "surest, dearer", 103.03, 0.95, share_margin=0.06),
+        ]
+    )
+
+    assert {one["holds"] for one in rows} == {"cannot tell"}
+    names = ["surer", "cheapest", "dear", "surest, dearer", "below"]
+    assert [one["policy"] for one in rows] == names
+    assert [one["rank"] for one in rows] == [1, 2, 3, 4, 5]
+
+
 def test_only_what_was_recorded_has_rank_0() -> None:
     rows = ranked([row(1, "a", 20, 1.0), row(2, "b", 30, 1.0)])
     assert [policy["rank"] for policy in rows] == [1, 2]
