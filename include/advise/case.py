@@ -46,6 +46,10 @@ DAYS_TO_DRAW = 3
 SHORTEST_BTU_S = 60.0
 """A book that bills by the second tells controllers that they pay by the minute: they plan leases,
 and one of a second is over before a host is up."""
+WHAT_SCALED = (
+    "the number of instances changed, and --recorded does not say by what: the policy, as the "
+    "table names it ('hpa, CPU 35 %'), can narrow the ranges; a wrong name lists all"
+)
 MOST_INSTANCES = 2000
 MOST_SEEDS = 100
 _REQUEST, _RECORDING, _BOOK = "request.json", "recording.parquet", "book.yaml"
@@ -248,6 +252,8 @@ def _case(
     errors = read_errors(errors_csv, "--errors")
     lasting = lasting_counts(counts, read.dip_steps)
     lasted = None if request.recorded or np.ptp(lasting) else fixed(max(1, int(lasting[0])))
+    if not request.recorded and lasted is None:
+        job = replace(job, notes=(*job.notes, WHAT_SCALED))
     if sizes is None:
         margin = policy_margin(errors, lasted, FIXED, question, job)
         sizes = fixed_sizes(question, job, read, margin.share) if FIXED in names else ()
@@ -307,8 +313,8 @@ def _named(name: str, policies: Sequence[Policy]) -> Policy:
 
 
 def fixed_sizes(question: Question, job: JobModel, read: Readings, margin: float) -> Sequence[int]:
-    """The fixed sizes to try: the fewest instances that hold the objective with every seed, the
-    fewest that do so for certain, the instances at the start, and the most.
+    """The fixed sizes to try: the fewest instances with which every seed reaches the objective, the
+    fewest that hold it (`margins.verdict`), the instances at the start, and the most.
 
     The fewest are found by halving: in a replay that never scales more instances are not later.
     """

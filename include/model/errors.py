@@ -96,13 +96,16 @@ def command(*words: object) -> str:
 
 
 def unknown_name(kind: str, name: object, names: Iterable[str]) -> str:
-    """One sentence for a name that is in no registry, with the closest known one.
+    """One sentence for a name that is in no registry, with the closest known one, or all that begin
+    with it and a comma.
 
     What may be an address with a password is not repeated.
     """
     sorted_names = sorted(names)
+    known = ("; " if any("," in one for one in sorted_names) else ", ").join(sorted_names)
     if isinstance(name, str) and _ADDRESS.search(name):
-        return f"unknown {kind}: what was given is an address. Known: {', '.join(sorted_names)}."
-    close = get_close_matches(str(name), sorted_names, n=1, cutoff=0.5)
-    hint = f" Did you mean {close[0]!r}?" if close else ""
-    return f"unknown {kind} {name!r}.{hint} Known: {', '.join(sorted_names)}."
+        return f"unknown {kind}: what was given is an address. Known: {known}."
+    close = [one for one in sorted_names if one.startswith(f"{name},")]
+    close = close or get_close_matches(str(name), sorted_names, n=1, cutoff=0.5)
+    hint = f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
+    return f"unknown {kind} {name!r}.{hint} Known: {known}."

@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from include.advise.bill import bound_of
 from include.advise.candidates import fixed
-from include.advise.case import keep_case, open_case, seeded
+from include.advise.case import WHAT_SCALED, keep_case, open_case, seeded
 from include.advise.form import request_from_params
 from include.advise.outcomes import forget_outcomes, measure_recorded, outcome, recorded_outcome
 from include.advise.request import AdviceRequest
@@ -247,10 +247,15 @@ def test_the_recorded_policy_is_the_count_that_never_changed_or_what_is_named(
     assert named.options["target_cpu"] == 0.35
     with pytest.raises(SpecError, match=r"--recorded.*\n.*Did you mean 'hpa, CPU 35 %'"):
         case_of(replace(asked, recorded="hpa, CPU 3 %"))
+    with pytest.raises(SpecError, match=r"Did you mean 'hpa, CPU 35 %' or 'hpa, .*: hpa, C.* %; h"):
+        case_of(replace(asked, recorded="hpa"))
+    assert WHAT_SCALED not in case_of(asked).job.notes
     head, *rows = (tmp_path / "job.csv").read_text().splitlines()
     fewer = [line.removesuffix(",4") + ",3" for line in rows[-60:]]
     (tmp_path / "job.csv").write_text("\n".join([head, *rows[:-60], *fewer]))
     assert case_of(asked).recorded is None
+    assert WHAT_SCALED in case_of(asked).job.notes
+    assert WHAT_SCALED not in case_of(replace(asked, recorded="hpa, CPU 35 %")).job.notes
 
 
 def test_rows_are_sorted_where_that_is_asked_for_and_kept_so(
