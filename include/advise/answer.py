@@ -48,6 +48,7 @@ class PolicyRow:
     no or cannot tell, ``to_record`` what would tell."""
 
     policy: Policy | None
+    rank: int
     name: str
     holds: str
     to_record: str
@@ -65,6 +66,11 @@ class PolicyRow:
     mean_instances: float
     seeds: int
     share_cheapest: float
+
+    @property
+    def share_span(self) -> str:
+        """From what to what the share within the limit may be."""
+        return f"{self.lowest_share:.2%} to {self.highest_share:.2%}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +106,8 @@ class Answer:
     fidelity: tuple[tuple[str, float, float], ...]
     """Of the model fed with recorded load and instances: name, mean as replayed, as recorded; and
     the share within the limit of the recorded policy, where that is known. NaN: not recorded."""
+    recorded: Policy | None = None
+    """What scaled the recorded job; None where that is not known."""
     against: tuple[str, ...] = ()
     """What a second recording of the job says against it."""
 
@@ -108,6 +116,22 @@ class Answer:
         """In what the book counts."""
         book = self.question.book
         return book.currency if isinstance(book, CloudPriceBook) else PAPER_UNITS
+
+    @property
+    def trade(self) -> str:
+        """What the first policy costs and holds beside the job as it was run; empty where the job
+        was run under it."""
+        now, best, limit = self.as_run, self.best, f"{self.question.objective.limit_s:g} s"
+        if best.policy == self.recorded:
+            return ""
+        more = best.cost_per_month - now.cost_per_month
+        share = more / now.cost_per_month
+        return (
+            f"As it was run the job costs {now.cost_per_month:,.2f} {self.currency} a month, with "
+            f"{now.share_within:.2%} of the records within {limit}; {best.name} costs "
+            f"{best.cost_per_month:,.2f} ({more:+,.2f}, {share:+.1%}), with "
+            f"{best.share_within:.2%} ({best.share_span})."
+        )
 
     @property
     def seeds_disagree(self) -> str:
@@ -127,7 +151,7 @@ class Answer:
         """The cheapest policy that may hold the objective for less, and what would tell; empty
         where there is none."""
         best, goal = self.recommended, self.question.objective
-        for row in sorted(self.rows, key=lambda row: row.cost_per_month):
+        for row in self.rows:
             dear = best is not None and row.cost_per_month >= best.cost_per_month
             if row.holds != CANNOT_TELL or row.share_within < goal.share or dear or row.guessed:
                 continue
@@ -209,6 +233,7 @@ def answer_of(case: Case, folder: Path, report: Callable[[str], None] = lambda _
         shown=replayed(case.job, case.read.load_per_s, first, best.policy),
         what_if=what_if(case, [row.policy for row in rows[:ASKED_WHAT_IF] if row.policy], report),
         fidelity=(*_fidelity(case.job, case.read), *share_of_recorded(case, as_run)),
+        recorded=case.recorded,
     )
 
 

@@ -59,4 +59,4 @@ def contradictions(answer: Answer, other: Answer) -> list[str]:
 
 def _share(row: PolicyRow) -> str:
     verb = "holds" if row.holds == HOLDS else "misses"
-    return f"it {verb} the objective ({row.lowest_share:.1%} to {row.highest_share:.1%})"
+    return f"it {verb} the objective ({row.share_span})"

@@ -75,7 +75,7 @@ def _tradeoff(answer: Answer) -> str:
     share = 100 * answer.question.objective.share
     most = max(row.cost_per_month for row in (answer.as_run, *answer.rows))
     groups: list[tuple[str, Place, list[int], list[Place]]] = []
-    for number, row in enumerate((answer.as_run, *answer.rows)):
+    for row in (answer.as_run, *answer.rows):
         kind = "as it was run" if row is answer.as_run else KIND_OF[row.holds]
         colour, size = KINDS[kind]
         y = 100 * row.share_within
@@ -83,13 +83,13 @@ def _tradeoff(answer: Answer) -> str:
         for held, (cost, within), numbers, corners in groups:
             near = abs(row.cost_per_month - cost) <= NEAR[0] * most and abs(y - within) <= NEAR[1]
             if held == row.holds and near:
-                numbers.append(number)
+                numbers.append(row.rank)
                 corners.append((row.cost_per_month, y))
                 break
         else:
             if y > share - SHOWN_BELOW:
                 groups.append(
-                    (row.holds, (row.cost_per_month, y), [number], [(row.cost_per_month, y)])
+                    (row.holds, (row.cost_per_month, y), [row.rank], [(row.cost_per_month, y)])
                 )
     for held, _, numbers, corners in groups:
         aside = min(cost for cost, _ in corners) > LEFT_OF * most

@@ -11,7 +11,7 @@ import yaml
 
 from include.advise.candidates import Policy
 from include.advise.replay import ReplayConditions, setting_for
-from include.advise.request import PLATFORMS
+from include.advise.request import FIXED, PLATFORMS
 from include.controllers.autoscalers.behavior import INSTANCES, PERCENT, Behavior, Direction
 
 TARGETS = {
@@ -54,6 +54,17 @@ def configuration(
         return f"{intro} the controller.", _yaml(options)
     how, write = forms[platform]
     return how, write(policy.build(setting_for(1.0, 15.0, conditions)))
+
+
+def to_stop(policy: Policy, recorded: Policy | None) -> str:
+    """What has to end before ``policy`` is applied to a job that was ``recorded`` under another
+    (None: not known); empty where nothing has to."""
+    why = "it would go on changing the number of instances"
+    if recorded is None:
+        return f"If something scales the job now, delete or suspend it first: {why}."
+    if recorded.name == policy.name or recorded.controller == FIXED:
+        return ""
+    return f"First delete or suspend what scales the job now ({recorded.name}): {why}."
 
 
 def _yaml(*documents: Mapping[str, Any]) -> str:
@@ -205,13 +216,23 @@ def _flink(controller: Any) -> dict[str, str]:
 
 _NAMES = "Write your own names for JOB"
 _KUBECTL = f"Apply it with kubectl. {_NAMES}."
+_OPERATOR = (
+    "It is for a FlinkDeployment of the Flink Kubernetes operator; --platform kubernetes writes it "
+    "for a plain Deployment."
+)
 _REACTIVE = (
-    "Add the first document to the FlinkDeployment, so that its task managers may be set from "
-    f"outside, and apply the second with kubectl. {_NAMES}. A FlinkDeployment in native mode has "
-    "to be deleted first and applied anew: its operator refuses to change the mode."
+    f"{_OPERATOR} Add the first document to it, so that its task managers may be set from outside, "
+    f"and apply the second with kubectl. {_NAMES}. A FlinkDeployment in native mode has to be "
+    "deleted first and applied anew: its operator refuses to change the mode."
 )
 _NEAREST = "It has the same target but waits differently: this rule itself was not replayed."
 _QUEUE = f"Apply it with kubectl where KEDA runs. {_NAMES} and RABBITMQ, or take another trigger"
+_PATCH = "--patch-file configuration.txt"
+_REPLICAS = (
+    f"Set it there, where it goes before spec.job.parallelism: kubectl patch flinkdeployment JOB "
+    f"--type merge {_PATCH}."
+)
+_ALONE = f"Nothing else may change the number. {_NAMES}."
 _SERVICE = f"Give it to aws ecs update-service --cli-input-json. {_NAMES} and CLUSTER."
 _AWS = "Give each document to aws application-autoscaling COMMAND --cli-input-json."
 FORMS: Mapping[str, Mapping[str, tuple[str, Callable[[Any], str]]]] = {
@@ -255,11 +276,11 @@ FORMS: Mapping[str, Mapping[str, tuple[str, Callable[[Any], str]]]] = {
     },
     "fixed": {
         "kubernetes": (
-            "Set it and leave the job alone.",
+            f"Set it in the Deployment: kubectl patch deployment JOB {_PATCH}. {_ALONE}",
             lambda one: _yaml({"spec": {"replicas": one.instances_each}}),
         ),
         "flink": (
-            "Set it in the FlinkDeployment and leave the job alone.",
+            f"{_OPERATOR} {_REPLICAS} {_ALONE}",
             lambda one: _yaml({"spec": {"taskManager": {"replicas": one.instances_each}}}),
         ),
         "ecs": (

@@ -6,13 +6,15 @@ from pathlib import Path
 
 from include.advise.answer import Answer
 from include.advise.export import write_experiment
+from include.advise.margins import MISSES
 from include.advise.page import page_of
-from include.advise.paste import configuration
+from include.advise.paste import configuration, to_stop
 from include.files.whole import new_folder, swap_in, write_bytes
 from include.results.reports.documents import WRITERS
 from include.results.tables.catalogue import ADVICE_RANKING, schema_of
 from include.results.tables.staged import read_staged
 
+PUBLISHED = "published"
 PAGE = "advice.html"
 CONFIGURATION = "configuration.txt"
 EXPERIMENT = "job_experiment.yaml"
@@ -24,17 +26,28 @@ def publish_answer(answer: Answer, folder: Path) -> Path:
     It has the page, the ranking as CSV, Markdown and LaTeX, the configuration, and the model as
     an experiment that ``run`` takes.
     """
-    published = folder / "published"
+    published = folder / PUBLISHED
     rows, schema = read_staged(folder, ADVICE_RANKING), schema_of(ADVICE_RANKING)
     policy = answer.best.policy
     assert policy is not None
     told, pasted = configuration(policy, answer.question.conditions, answer.question.platforms)
+    told = f"{to_stop(policy, answer.recorded)} {told}".lstrip()
     with new_folder(published) as draft:
         write_bytes(draft / PAGE, page_of(answer, told, pasted).encode())
-        write_bytes(draft / CONFIGURATION, pasted.encode())
+        write_bytes(draft / CONFIGURATION, f"{_heading(answer, told, pasted)}{pasted}".encode())
         for suffix, write in WRITERS.items():
             text = write(rows, schema)
             write_bytes(draft / f"{ADVICE_RANKING}.{suffix}", text.encode())
         write_experiment(answer.job, answer.read, answer.question.conditions, draft)
         swap_in(draft, published)
     return published
+
+
+def _heading(answer: Answer, told: str, pasted: str) -> str:
+    """Comments on what is pasted: the policy, whether it holds the objective, and what to do."""
+    if pasted.startswith("{"):  # JSON has no comments
+        return ""
+    held = "it cannot be told whether it holds"
+    if answer.recommended or answer.best.holds == MISSES:
+        held = "holds" if answer.recommended else "misses"
+    return f"# {answer.best.name}: {held} {answer.question.objective}\n# {told}\n"

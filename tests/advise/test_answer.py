@@ -28,7 +28,7 @@ from include.advise.cluster import ReplayLease
 from include.advise.contradictions import contradictions
 from include.advise.outcomes import leases_of, outcome, recorded_outcome, replayed
 from include.advise.page import page_of
-from include.advise.paste import configuration, platforms_of
+from include.advise.paste import configuration, platforms_of, to_stop
 from include.advise.replay import ReplayConditions
 from include.advise.request import PLATFORMS, SUITABLE, AdviceRequest
 from include.cli.advise import advice_table
@@ -236,6 +236,15 @@ def test_what_is_pasted_fits_where_the_job_runs(name: str, platform: str) -> Non
         assert yaml.safe_load(text)["controller"] == name
 
 
+def test_what_scales_the_job_now_has_to_stop_before_another_policy_is_applied() -> None:
+    hpa, keda = policy("hpa", {}, CONDITIONS), policy("keda", {}, CONDITIONS)
+
+    assert "First delete or suspend what scales the job now (hpa)" in to_stop(fixed(4), hpa)
+    assert "First delete" in to_stop(hpa, keda)
+    assert "If something scales the job now" in to_stop(hpa, None)
+    assert to_stop(hpa, hpa) == to_stop(hpa, fixed(4)) == ""
+
+
 def test_kubernetes_would_take_what_is_nearest_to_target_tracking() -> None:
     tracking = policy("target-tracking", {"target_share": 0.6}, CONDITIONS)
 
@@ -283,10 +292,12 @@ def case(tmp_path: Path) -> Case:
     return case_of(asked)
 
 
-def row(case: Case, name: str, cost: float, *, scalings: float = 0, won: float = 0) -> PolicyRow:
+def row(
+    case: Case, name: str, cost: float, *, scalings: float = 0, won: float = 0, rank: int = 1
+) -> PolicyRow:
     known = {one.name: one for one in case.policies}
     return PolicyRow(
-        policy=known.get(name), name=name, holds="yes", to_record="", guessed=False,
+        policy=known.get(name), rank=rank, name=name, holds="yes", to_record="", guessed=False,
         cost_per_month=cost, lowest_cost=cost, highest_cost=cost, regret=2.0, share_within=0.95,
         lowest_share=0.95, highest_share=0.95, share_margin=0.0, worst_hour_share=0.9,
         scalings_per_day=scalings, mean_instances=4.0, seeds=2, share_cheapest=won,
@@ -333,7 +344,7 @@ def test_policies_that_never_scaled_are_one_line_with_the_reason(case: Case) -> 
 
 def test_the_table_names_the_currency_and_a_page_has_no_nan(case: Case, tmp_path: Path) -> None:
     answer = answered(case, row(case, "hpa, CPU 50 %", 100.0, won=1.0))
-    head = advice_table(answer).splitlines()[2].split()
+    head = advice_table(answer).splitlines()[3].split()
 
     assert head[:4] == ["policy", "holds", "cost", "units/month"]
     assert "other seeds" not in advice_table(answer)
@@ -351,6 +362,33 @@ def test_where_seeds_disagree_the_others_are_named_with_what_they_cost(case: Cas
         assert "With other seeds the cheapest is tide (+2.0%): choose by scalings" in text
 
 
+def test_the_first_policy_is_told_beside_the_job_as_it_was_run(case: Case) -> None:
+    answer = answered(case, row(case, "hpa, CPU 50 %", 110.0))
+    answer = replace(answer, as_run=replace(answer.as_run, cost_per_month=100.0))
+    answer = replace(answer, as_run=replace(answer.as_run, share_within=0.9385))
+
+    assert answer.trade == (
+        "As it was run the job costs 100.00 cost units a month, with 93.85% of the records within "
+        "1 s; hpa, CPU 50 % costs 110.00 (+10.00, +10.0%), with 95.00% (95.00% to 95.00%)."
+    )
+    for text in (advice_table(answer), page_of(answer, "told", "pasted").replace("&#43;", "+")):
+        assert answer.trade in text
+    unchanged = replace(answer, recorded=answer.best.policy)
+    assert unchanged.trade == ""
+    assert "As it was run the job costs" not in page_of(unchanged, "told", "pasted")
+
+
+def test_the_page_has_the_ranks_of_the_table_and_says_what_is_known(case: Case) -> None:
+    first = replace(row(case, "hpa, CPU 50 %", 100.0, scalings=9), holds="cannot tell")
+    answer = answered(case, first, row(case, "tide", 400.0, scalings=1, rank=5))
+
+    page = page_of(replace(answer, recommended=None), "told", "pasted")
+    assert "5 · tide" in page
+    assert "<span>Holds the objective</span><b>cannot tell</b>" in page
+    assert "; cheapest with" not in page
+    assert "; cheapest with 0 of 2 seeds" in page_of(answer, "told", "pasted")
+
+
 def test_two_recordings_that_say_the_opposite_of_a_policy_say_so(case: Case) -> None:
     hpa, tide = row(case, "hpa, CPU 50 %", 100.0, scalings=9), row(case, "tide", 200.0, scalings=9)
     answer = answered(case, hpa, tide)
@@ -359,8 +397,8 @@ def test_two_recordings_that_say_the_opposite_of_a_policy_say_so(case: Case) -> 
 
     assert contradictions(answer, answer) == contradictions(answer, unsure) == []
     (told,) = contradictions(answer, opposite)
-    assert "the opposite of hpa, CPU 50 %: it holds the objective (95.0% to 95.0%)" in told
-    assert "it misses the objective (50.0% to 60.0%)" in told
+    assert "the opposite of hpa, CPU 50 %: it holds the objective (95.00% to 95.00%)" in told
+    assert "it misses the objective (50.00% to 60.00%)" in told
     assert contradictions(opposite, answer) != []
     said_so = replace(answer, against=(told,))
     assert told in advice_table(said_so)
@@ -426,6 +464,7 @@ def test_advise_writes_the_answer_the_table_and_what_to_paste(tmp_path: Path) ->
     asked += ["--controllers", "hpa,tide,btu,fixed"]
 
     result = said("advise", str(tmp_path / "job.csv"), *asked, "--out", str(tmp_path / "out"))
+    assert result.startswith("Costs are in cost units of the papers; for money: --prices")
     first = next(line for line in result.splitlines() if " holds " in line)
     published = tmp_path / "out" / "published"
     page = (published / "advice.html").read_text()
@@ -440,7 +479,8 @@ def test_advise_writes_the_answer_the_table_and_what_to_paste(tmp_path: Path) ->
     assert rows[0]["holds"] == "yes"
     costs = [float(row["cost_per_month"]) for row in rows[1:] if row["holds"] == "yes"]
     assert costs == sorted(costs)
-    assert (published / "configuration.txt").read_text()
+    pasted = (published / "configuration.txt").read_text()
+    assert pasted.startswith(f"# {first.split(' holds ')[0]}: holds 90 % within 1 s\n# ")
     assert (tmp_path / "out" / "data_docs" / "index.html").is_file()
 
 
