@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from dataclasses import astuple
 from functools import partial
 from pathlib import Path
@@ -137,7 +138,7 @@ def advise(  # noqa: PLR0913  options of a command
         str, typer.Option(help="Those to try, with commas; all that are suitable by default.")
     ] = "",
     recorded: Annotated[
-        str, typer.Option(help="The policy that scaled the job, as the table names it.")
+        str, typer.Option(help="What scaled the job, as the table has it: 'hpa, CPU 35 %'.")
     ] = "",
     platform: Annotated[
         str, typer.Option(help="What to paste is for: kubernetes, flink or ecs.")
@@ -157,8 +158,9 @@ def advise(  # noqa: PLR0913  options of a command
     from include.advise.answer import advise as answer_to
     from include.advise.case import keep_case
     from include.advise.contradictions import advise_beside
-    from include.advise.publish import EXPERIMENT, PAGE, publish_answer
+    from include.advise.publish import EXPERIMENT, PAGE, PUBLISHED, publish_answer
     from include.advise.request import AdviceRequest
+    from include.experiment.prices import PRICE_BOOKS
 
     request = AdviceRequest(
         recording=recording,
@@ -176,8 +178,12 @@ def advise(  # noqa: PLR0913  options of a command
         errors=errors,
         controllers=tuple(name.strip() for name in controllers.split(",") if name.strip()),
     )
-    again = command("advise", recording, "--objective", objective)
-    ends_at_once(f"Interrupted. What was published before stands; {again} begins again.")
+    before = "Nothing was published."
+    if (out / PUBLISHED).exists():
+        before = f"{out / PUBLISHED} is that of the advice before, whose replays are not kept."
+    ends_at_once(f"Interrupted. {before} To begin again: {command(*sys.argv[1:])}")
+    if prices in PRICE_BOOKS:
+        typer.echo(f"Costs are in {PAPER_UNITS} of the papers; for money: --prices BOOK.yaml")
 
     def say_step(step: str) -> None:
         typer.echo(f"  {step}")
@@ -187,7 +193,7 @@ def advise(  # noqa: PLR0913  options of a command
         typer.echo(f"Replaying {recording} and {beside}, {replays} of each policy ...")
         answer = advise_beside(request, beside, out, say_step)
     else:
-        typer.echo(f"Reading {recording} and fitting a model to it ...")
+        typer.echo(f"Checking what is asked, reading {recording} and fitting a model to it ...")
         case = keep_case(request, out)
         for note in case.job.notes:
             say_step(f"note: {note}")
@@ -197,8 +203,6 @@ def advise(  # noqa: PLR0913  options of a command
     typer.echo(f"\n{advice_table(answer)}")
     typer.echo(f"\nPage, with the configuration to paste: {published / PAGE}")
     typer.echo(f"To try other controllers on the model: {command('run', published / EXPERIMENT)}")
-    if answer.currency == PAPER_UNITS:
-        typer.echo("Costs are in units of the papers; for money: --prices BOOK (docs/prices.md)")
 
 
 def publish_again(folder: Path) -> None:
@@ -277,7 +281,8 @@ def advice_table(answer: Answer) -> str:
         lines = [f"{best.name} holds {goal} at the lowest cost ({cost})."]
     else:
         lines = [f"No policy is known to hold {goal}."]
-    lines += [*answer.against, *([answer.untold] if answer.untold else [])]
+    lines += [*([answer.trade] if answer.trade else []), *answer.against]
+    lines += [answer.untold] if answer.untold else []
     if answer.most_needed > most:
         needed = f"the load needs {answer.most_needed} instances at its highest"
         lines.append(f"Mind that {needed}, and there may be {most}; raise --max-instances.")
@@ -287,11 +292,11 @@ def advice_table(answer: Answer) -> str:
     wide = max(12, len(cost))
     titles = ("from ... to", "/ bound", "within", "from ... to", "worst hour", "scalings/day")
     head = f"{'policy':<24} {'holds':>12} {cost:>{wide}}"
-    lines += ["", head + " {:>16} {:>8} {:>8} {:>16} {:>11} {:>13}".format(*titles)]
+    lines += ["", head + " {:>16} {:>8} {:>8} {:>18} {:>11} {:>13}".format(*titles)]
     lines += [
         f"{row.name:<24} {row.holds + '*' * row.guessed:>12} {row.cost_per_month:>{wide},.2f} "
         f"{cost_range(row):>16} {row.regret:>8.2f} {row.share_within:>8.2%} "
-        f"{f'{row.lowest_share:.1%} to {row.highest_share:.1%}':>16} "
+        f"{row.share_span:>18} "
         f"{row.worst_hour_share:>11.2%} {row.scalings_per_day:>13.0f}"
         for row in (answer.as_run, *answer.rows)
     ]
