@@ -130,7 +130,9 @@ def test_how_long_it_takes_is_drawn_by_the_seed():
 
 def test_gaps_that_were_measured_take_the_place_of_bounds():
     """Nothing is done for one of the gaps, and a second more for each of three instances."""
-    config = a_config(CHAIN, 10.0, calibration={"rescale": {"gap_s": [1.0], "per_instance_s": 1.0}}, seed=7)
+    config = a_config(
+        CHAIN, 10.0, calibration={"rescale": {"gap_s": [1.0], "per_instance_s": 1.0}}, seed=7
+    )
     testbed = started(config, hosts=2)
     testbed.advance_to(95)
     testbed.apply(decision(StartInstance("O1", "host-2")))

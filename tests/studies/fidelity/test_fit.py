@@ -100,7 +100,9 @@ def test_it_finds_service_times_room_and_gaps(measured: tuple[Run, Path]) -> Non
     assert found.release_s == (0, 0), "nobody was released"
 
 
-def test_a_release_is_timed_from_the_checkpoint_of_what_ran_there(measured: tuple[Run, Path]) -> None:
+def test_a_release_is_timed_from_the_checkpoint_of_what_ran_there(
+    measured: tuple[Run, Path],
+) -> None:
     run, root = measured
     store = store_of(run.spec, root)
     hosts, released_s, ended_s = ["a", "b", "c"], [60.0, 70.0, 89.0], [60.5, 71.5, 91.0]
