@@ -172,18 +172,26 @@ def test_where_tide_is_weak() -> None:
     means = rows.groupby(["pattern", "controller"], as_index=False).mean(numeric_only=True)
     by_operator = means.sort_values("strict_near_real_time_total_cost").groupby("pattern").head(1)
     assert list(by_operator["controller"]) == ["ds2"] * 4
+    not_below = set()
     for level in ("real_time", "near_real_time", "relaxed"):
         total = f"end_to_end_{level}_total_cost"
-        for _, load in rows.groupby("pattern"):
+        for pattern, load in rows.groupby("pattern"):
             of = load.pivot(index="seed", columns="controller", values=total)
             less = of.drop(columns="tide").sub(of["tide"], axis="index")
             reach = t.ppf(0.975, len(of) - 1) * less.std() / len(of) ** 0.5
-            assert (less.mean() - reach > 0).all()
-    assert "`tide` has the highest;" in page("README.md")
+            within = less.mean() - reach <= 0
+            not_below |= {(level, pattern, rival) for rival in within[within].index}
+    assert "but for `flink-autoscaler` on cosine in real time (1.0" in page("docs/tide.md")
+    assert not_below == {("real_time", "espa_cosine", "flink-autoscaler")}
+    assert "an earlier `tide` has the highest;" in page("README.md")
     measured = table("flink_tournament").sort_values("total_cost").groupby(["pattern", "seed"])
     assert len(measured) == 5
-    assert set(measured.tail(1)["controller"]) == {"tide"}
+    assert dict(measured.tail(1)["controller"].value_counts()) == {"tide": 4, "hpa": 1}
     assert set(measured.head(1)["controller"]) == {"ds2"}
+    assert "second of five by operator, lowest end to end" in page("docs/tide.md")
+    walk = table("flink_tournament").query("pattern == 'random_walk' and seed == 802")
+    assert walk.sort_values("total_cost")["controller"].iloc[1] == "tide"
+    assert walk.sort_values("end_to_end_total_cost")["controller"].iloc[0] == "tide"
 
     assert "on random walk 1 at BTU 10 `threshold` costs 0.3 less" in page("README.md")
     cell = table("tide_cells").query("pattern == 'random_walk_1' and btu_min == 10")
