@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from textwrap import wrap
 
 from include.advise.answer import Answer
 from include.advise.export import write_experiment
@@ -18,6 +19,7 @@ PUBLISHED = "published"
 PAGE = "advice.html"
 CONFIGURATION = "configuration.txt"
 EXPERIMENT = "job_experiment.yaml"
+LINE = 98
 
 
 def publish_answer(answer: Answer, folder: Path) -> Path:
@@ -50,4 +52,5 @@ def _heading(answer: Answer, told: str, pasted: str) -> str:
     held = "it cannot be told whether it holds"
     if answer.recommended or answer.best.holds == MISSES:
         held = "holds" if answer.recommended else "misses"
-    return f"# {answer.best.name}: {held} {answer.question.objective}\n# {told}\n"
+    lines = [f"{answer.best.name}: {held} {answer.question.objective}", *wrap(told, LINE)]
+    return "".join(f"# {line}\n" for line in lines)

@@ -383,7 +383,7 @@ def test_the_page_has_the_ranks_of_the_table_and_says_what_is_known(case: Case) 
     answer = answered(case, first, row(case, "tide", 400.0, scalings=1, rank=5))
 
     page = page_of(replace(answer, recommended=None), "told", "pasted")
-    assert "5 · tide" in page
+    assert "5 · tide" in page.replace("\N{NO-BREAK SPACE}", " ")
     assert "<span>Holds the objective</span><b>cannot tell</b>" in page
     assert "; cheapest with" not in page
     assert "; cheapest with 0 of 2 seeds" in page_of(answer, "told", "pasted")
