@@ -19,7 +19,7 @@ from include.runs.stages import run_all
 from include.studies.publish import publish_experiment
 from tests.e2e.dag_process import DagProcess, measured, started
 
-pytestmark = pytest.mark.airflow
+pytestmark = [pytest.mark.airflow, pytest.mark.nightly]
 
 SECRETS = {
     "connection": "planted-connection-4c81",

@@ -12,7 +12,7 @@ import pytest
 from include.results.tables.staged import read_table
 from tests.command_line import said
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.nightly]
 
 TOPOLOGY = """
 name: tiles

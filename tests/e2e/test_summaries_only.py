@@ -12,7 +12,7 @@ from include.results.tables.catalogue import INPUT_CHECKS, PUBLISHED
 from include.results.tables.staged import read_staged
 from include.runs.stages import run_all
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.nightly]
 
 OF_THE_SPEC = ("run", "spec_hash")
 

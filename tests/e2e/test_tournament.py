@@ -9,7 +9,7 @@ import pytest
 from include.results.tables.staged import read_table
 from tests.command_line import said
 
-pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark"), pytest.mark.nightly]
 
 SPEC = """
 name: cup
