@@ -148,7 +148,7 @@ class Answer:
 
     @property
     def untold(self) -> str:
-        """The cheapest policy that may hold the objective for less, and what would tell; empty
+        """The first policy that may hold the objective for less, and what would tell; empty
         where there is none."""
         best, goal = self.recommended, self.question.objective
         for row in self.rows:

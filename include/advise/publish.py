@@ -32,11 +32,12 @@ def publish_answer(answer: Answer, folder: Path) -> Path:
     rows, schema = read_staged(folder, ADVICE_RANKING), schema_of(ADVICE_RANKING)
     policy = answer.best.policy
     assert policy is not None
-    told, pasted = configuration(policy, answer.question.conditions, answer.question.platforms)
-    told = f"{to_stop(policy, answer.recorded)} {told}".lstrip()
+    question = answer.question
+    apply, pasted = configuration(policy, question.conditions, question.platforms)
+    steps = f"{to_stop(policy, answer.recorded)} {apply}".lstrip()
     with new_folder(published) as draft:
-        write_bytes(draft / PAGE, page_of(answer, told, pasted).encode())
-        write_bytes(draft / CONFIGURATION, f"{_heading(answer, told, pasted)}{pasted}".encode())
+        write_bytes(draft / PAGE, page_of(answer, steps, pasted).encode())
+        write_bytes(draft / CONFIGURATION, f"{_heading(answer, steps, pasted)}{pasted}".encode())
         for suffix, write in WRITERS.items():
             text = write(rows, schema)
             write_bytes(draft / f"{ADVICE_RANKING}.{suffix}", text.encode())
@@ -45,12 +46,12 @@ def publish_answer(answer: Answer, folder: Path) -> Path:
     return published
 
 
-def _heading(answer: Answer, told: str, pasted: str) -> str:
+def _heading(answer: Answer, steps: str, pasted: str) -> str:
     """Comments on what is pasted: the policy, whether it holds the objective, and what to do."""
     if pasted.startswith("{"):  # JSON has no comments
         return ""
     held = "it cannot be told whether it holds"
     if answer.recommended or answer.best.holds == MISSES:
         held = "holds" if answer.recommended else "misses"
-    lines = [f"{answer.best.name}: {held} {answer.question.objective}", *wrap(told, LINE)]
+    lines = [f"{answer.best.name}: {held} {answer.question.objective}", *wrap(steps, LINE)]
     return "".join(f"# {line}\n" for line in lines)

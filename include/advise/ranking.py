@@ -21,7 +21,8 @@ MAY_HOLD = 2
 """The place, after those that hold the objective, of policies whose mean share reaches it, while
 it cannot be told whether they hold it."""
 SAME_COST = 1.01
-"""Costs of such policies up to so many times the lowest count as the same."""
+"""Costs of such policies up to so many times the lowest count as the same: chosen, after one
+recording on which 0.02 % of cost decided."""
 DECIMALS = 9
 """Costs that differ by less are the same: that is the order in which they were added up."""
 

@@ -102,10 +102,11 @@ def unknown_name(kind: str, name: object, names: Iterable[str]) -> str:
     What may be an address with a password is not repeated.
     """
     sorted_names = sorted(names)
-    known = ("; " if any("," in one for one in sorted_names) else ", ").join(sorted_names)
+    separator = "; " if any("," in each for each in sorted_names) else ", "
+    listed = separator.join(sorted_names)
     if isinstance(name, str) and _ADDRESS.search(name):
-        return f"unknown {kind}: what was given is an address. Known: {known}."
-    close = [one for one in sorted_names if one.startswith(f"{name},")]
-    close = close or get_close_matches(str(name), sorted_names, n=1, cutoff=0.5)
-    hint = f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
-    return f"unknown {kind} {name!r}.{hint} Known: {known}."
+        return f"unknown {kind}: what was given is an address. Known: {listed}."
+    similar = [each for each in sorted_names if each.startswith(f"{name},")]
+    similar = similar or get_close_matches(str(name), sorted_names, n=1, cutoff=0.5)
+    hint = f" Did you mean {' or '.join(map(repr, similar))}?" if similar else ""
+    return f"unknown {kind} {name!r}.{hint} Known: {listed}."

@@ -83,6 +83,7 @@ def test_a_percentile_of_latency_tells_nothing_of_a_higher_one(
         ("latency_s", None), ("http200_latency", None), ("latency_avg", None),
         ("latency_95th_percentile", 95.0), ("Latency (99.9 percentile)", 99.9), ("q95_ms", 95.0),
         ("latency_pct99", 99.0), ("latency pctl 95", 95.0), ("faq90_latency", None),
+        ("orders_q10_latency", None),
     ],
 )  # fmt: skip
 def test_a_column_says_its_percentile(column: str, percentile: float | None) -> None:

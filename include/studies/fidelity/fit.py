@@ -224,9 +224,9 @@ def _releases(runs: Sequence[Run], root: Path) -> tuple[float, float]:
             end_s = ended_s.get(row["host"], 0.0)
             if row["activity"] == "host_released" and end_s >= row["time_s"]:
                 begins_s = [
-                    one["down_s"] - one["checkpoint_s"]
-                    for one in rescales
-                    if one["up_s"] >= row["time_s"] and one["asked_s"] <= end_s
+                    rescale["down_s"] - rescale["checkpoint_s"]
+                    for rescale in rescales
+                    if rescale["up_s"] >= row["time_s"] and rescale["asked_s"] <= end_s
                 ]
                 took_s.append(max(0.0, end_s - max([row["time_s"], *begins_s])))
     low, high = np.quantile(took_s or [0.0], [0.25, 0.75])

@@ -80,8 +80,8 @@ class FlowCloud(VirtualCloud):
         settings = self.calibration.restart
         if changes_us and (settings or self.calibration.rescale):
             if rescale := self.calibration.rescale:
-                runs = sum(one.serves for one in self.fleet.instances.values())
-                down_us = us(rescale.gap(self.draws, self.restarts, runs))
+                instances = sum(instance.serves for instance in self.fleet.instances.values())
+                down_us = us(rescale.gap(self.draws, self.restarts, instances))
             elif settings:
                 down_us = self.draws.between_us("down", str(self.restarts), settings.down_s)
             self.restart_job(max(changes_us), down_us)

@@ -85,13 +85,13 @@ class Recording:
         if match := _QUANTILE.search(name):
             return 100 * float(match[1])
         name = _LABELS.sub("", name)  # of a series: they may have a p10 of their own
+        percent = 50.0 if "median" in name else 0.0
         if match := _PERCENTILE.search(name):
             whole, tenths = match.groups(default="0")
             percent = 99.9 if whole == "999" else int(whole) + int(tenths) / 10
-            return percent if percent >= 50 else None  # below, it is the name of something
-        if match := _IN_WORDS.search(name):
-            return float(match[1] or match[2])
-        return 50.0 if "median" in name else None
+        elif match := _IN_WORDS.search(name):
+            percent = float(match[1] or match[2])
+        return percent if percent >= 50 else None  # below, it is the name of something
 
     @property
     def latency_is_mean(self) -> bool:
