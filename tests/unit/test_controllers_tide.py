@@ -281,12 +281,12 @@ class TestWhatAPlaceIsWorth:
             a_loss(a_load(rate_per_s=rate, **load)),
             ExpectedLoss(**vars(a_loss(a_load(rate_per_s=rates, **load)))),
         ):
-            one_by_one, expected = Gains(loss, np.zeros(len(rate)), start_cost=0.5), []
+            one_by_one, expected = Gains(loss, np.zeros(len(rate))), []
             while one_by_one.now[row := one_by_one.best()] > above and len(expected) < 300:
                 expected.append((row, one_by_one.now[row]))
                 one_by_one.add(row)
             counts, given_out = np.zeros(len(rate)), []
-            for rows, turns, saved in Gains(loss, counts, start_cost=0.5).in_turn(above):
+            for rows, turns, saved in Gains(loss, counts).in_turn(above):
                 assert turns.tolist() == [list(rows[:i]).count(row) for i, row in enumerate(rows)]
                 given_out += zip(rows.tolist(), saved.tolist(), strict=True)
                 counts += np.bincount(rows, minlength=len(rate))

@@ -1,13 +1,13 @@
-"""What a change costs: what its pause makes late, over the time for which it is good."""
+"""What a change costs: items that its pause makes late, in the time for which it is good."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from include.controllers.tide.estimates import Array
+from include.controllers.tide.loss import Loss
 
 LASTS_S = 200.0
 """Time for which a change is good, at most: chosen (docs/notes/tide.md says on which data)."""
@@ -15,43 +15,60 @@ LASTS_S = 200.0
 
 @dataclass(frozen=True, slots=True)
 class Pauses:
-    """Cost of a start and of a stop by operator, in late items per second.
+    """What stands still when instances start or stop: their operator, or the whole job.
 
-    What arrives in a pause is late, and so is what arrives until that is worked off: of a fluid
-    at rate ``rate_per_s`` for ``pause_s`` n / (n - busy). Where all are late in any case, because
-    there are no more instances than ``busy``, it is what arrives in the pause. Their number is
-    spread over LASTS_S; more than everything in that time cannot be late. Arrays have the shape
+    However many start or stop in one decision, it is counted as one pause. Arrays have the shape
     (operators,).
     """
 
     rate_per_s: Array
-    busy: Array
-    start_s: float
-    stop_s: float
+    waiting: Array
+    """Waiting items that the instances could work on."""
+    start_s: float = 0.0
+    """Pause of an operator when instances of it start."""
+    stop_s: float = 0.0
     job_s: float = 0.0
-    """Pause of the whole job when anything starts or stops, however much does."""
+    """Pause of the whole job when anything starts or stops."""
     lasts_s: float = LASTS_S
-    """Time until the job starts again for the next change."""
-
-    def start(self, instances: Array) -> Array:
-        """Of one more, where there are so many."""
-        return self._late_per_s(self.start_s, instances + 1, instances)
-
-    def stop(self, instances: Array) -> Array:
-        """Of one fewer."""
-        return self._late_per_s(self.stop_s, instances - 1, instances - 1)
+    """Time for which a change is good: until the job starts for the next one, or LASTS_S."""
 
     @property
-    def piled_up(self) -> Array:
-        """Items that wait at each operator after a pause."""
-        return self.rate_per_s * max(self.start_s, self.stop_s, self.job_s)
+    def exist(self) -> bool:
+        """Whether a change stops anything."""
+        return self._longest_s > 0
 
-    def without_piled_up(self, waiting: Array) -> Array:
+    @property
+    def of_operators(self) -> bool:
+        """Whether a change stops its operator."""
+        return max(self.start_s, self.stop_s) > 0
+
+    @property
+    def _longest_s(self) -> float:
+        return max(self.start_s, self.stop_s, self.job_s)
+
+    @property
+    def waiting_without(self) -> Array:
         """Waiting items but those that a pause piles up, or each change would ask for the next."""
-        return np.maximum(0.0, waiting - self.piled_up)
+        return np.maximum(0.0, self.waiting - self.rate_per_s * self._longest_s)
 
-    def _late_per_s(self, pause_s: float, instances: Array, least: Array) -> Array:
-        """``instances`` work it off, if ``least`` would not leave everything late."""
-        spare = np.where(least > self.busy, instances - self.busy, instances)
-        lasts_s = pause_s * np.maximum(instances, 1.0) / np.maximum(spare, 1e-9)
-        return self.rate_per_s * np.minimum(1.0, lasts_s / LASTS_S)
+    def saved(self, loss: Loss, before: Array, after: Array) -> Array:
+        """Late items by operator that ``after`` in place of ``before`` instances save.
+
+        Less those of the pause; below 0 where more are late.
+        """
+        changed_s = np.where(after > before, self.start_s, np.where(after < before, self.stop_s, 0))
+        pause_s = np.maximum(changed_s, self.job_s)
+        late_before = loss.late_in(self.lasts_s, before, self.waiting)
+        return late_before - self._late(loss, after, self.waiting, pause_s)
+
+    def cost_per_s(self, loss: Loss, instances: Array, pause_s: float) -> Array:
+        """Items by operator that a pause makes late, spread over the time that a change lasts."""
+        calm = np.zeros_like(self.waiting)
+        without = loss.late_in(self.lasts_s, instances, calm)
+        return (self._late(loss, instances, calm, calm + pause_s) - without) / self.lasts_s
+
+    def _late(self, loss: Loss, instances: Array, waiting: Array, pause_s: Array) -> Array:
+        """What arrives in the pause, and what is late in the time that is left after it."""
+        paused = self.rate_per_s * pause_s
+        left_s = np.maximum(0.0, self.lasts_s - pause_s)
+        return paused + loss.late_in(left_s, instances, waiting + paused)

@@ -12,7 +12,6 @@ from include.controllers.base import Setting
 from include.controllers.plan import Plan
 from include.controllers.tide.changes import LASTS_S, Pauses
 from include.controllers.tide.estimates import (
-    Array,
     Flow,
     Load,
     TideMemory,
@@ -106,18 +105,10 @@ class Tide:
         if not observation.operators:
             plan.keep_leases(0.0)
             return memory, plan.decision(Why(Reason.NO_MEASUREMENT, "no operator was read"))
-        delays = self.setting.delays
-        pauses = Pauses(
-            load.rate_per_s,
-            load.rate_per_s * load.service_s,
-            delays.pause_on_start_s or 0.0,
-            delays.pause_on_stop_s or 0.0,
-            observation.job_paused_in_all_s / max(1, observation.job_starts),
-            min(LASTS_S, observation.now_s / max(1, observation.job_starts)),
-        )
-        waiting, load = load.waiting, replace(load, waiting=pauses.without_piled_up(load.waiting))
+        pauses = self._pauses(load, observation)
+        load = replace(load, waiting=pauses.waiting_without)
         wavering = likely(load, memory, self._flow, self.interval_s)
-        needed = self._needed(wavering or self._soon(load, memory, self.lead_s), plan)
+        needed = self._needed(wavering or self._soon(load, memory, self.lead_s), plan, pauses)
         loss = self._loss(self._soon(load, memory, START_S))
         leaving = self._leaving(plan, needed, pauses, loss) if memory.rate_per_s else ()
         staying = {host.host for host in plan.hosts} - set(leaving)
@@ -129,12 +120,16 @@ class Tide:
             if host.host in leaving
             and host.paid_until_s - plan.now_s <= self._clear_before_s(pauses.job_s)
         ]
-        tried = plan.copy() if pauses.job_s else plan
+        tried = plan.copy() if pauses.exist else plan
         sentence = f"{needed} hosts are worth their price, {len(staying)} stay"
         while len(staying) < min(needed, self.setting.max_hosts):
             staying.add(tried.lease(Why(Reason.NO_CAPACITY, sentence)))
-        self._share_out(tried, loss, staying, observation, pauses)
-        if cleared or _is_worth_a_pause(tried, plan, loss, waiting, pauses):
+        if pauses.of_operators:
+            among = observation.operators
+            tried = self._worth_their_pauses(tried, loss, staying, leaving, among, pauses)
+        else:
+            self._share_out(tried, loss, staying, observation.operators)
+        if cleared or not pauses.job_s or _is_worth_a_pause(tried, plan, loss, pauses):
             plan.adopt(tried)
         for host in cleared:
             self._clear(plan, host, observation)
@@ -192,6 +187,18 @@ class Tide:
             memory = compared(memory, observation, self._flow, calm, since_s, self.horizon_s)
         return memory, replace(load, reserve=reserve_of(memory, self._flow))
 
+    def _pauses(self, load: Load, observation: Observation) -> Pauses:
+        """What a change stops: stated of an operator, seen so far of the job."""
+        delays, starts = self.setting.delays, observation.job_starts
+        return Pauses(
+            load.rate_per_s,
+            load.waiting,
+            delays.pause_on_start_s or 0.0,
+            delays.pause_on_stop_s or 0.0,
+            observation.job_paused_in_all_s / starts if starts else 0.0,
+            min(LASTS_S, observation.now_s / starts) if starts else LASTS_S,
+        )
+
     def _loss(self, load: Load) -> Loss:
         kind = Loss if load.rate_per_s.ndim == 1 else ExpectedLoss
         return kind(load, self.work_off_s, self.disturbed, self.uneven, self.overload, self.age_s)
@@ -200,23 +207,25 @@ class Tide:
         """The load with the highest rates of the next seconds, if it repeats."""
         return expected(load, memory, self._flow, round(seconds / self.interval_s))
 
-    def _needed(self, load: Load, plan: Plan) -> int:
+    def _needed(self, load: Load, plan: Plan, pauses: Pauses) -> int:
         """Number of hosts for the instances that are worth their price.
 
         While a host boots the backlog counts as 0, because that host was ordered for it. A backlog
         also adds nothing at operators that get a place for every peak: hosts leased for it
-        would come late and stay long.
+        would come late and stay long. Where a change pauses something, which piles up more, it may
+        take a whole BTU: so long a host is paid for.
         """
+        backlog_s = max(self.backlog_s, self.setting.btu_s) if pauses.exist else self.backlog_s
         if any(not host.up for host in plan.hosts):
             load = replace(load, waiting=np.zeros_like(load.waiting))
         place_per_s = min(self._place_per_s, NEVER_CHEAP / float(load.service_s.min()))
         calm = replace(self._loss(load), work_off_s=np.inf, age_s=np.inf)
-        instances = instances_worth_leasing(calm, place_per_s, self.backlog_s)
+        instances = instances_worth_leasing(calm, place_per_s, backlog_s)
         operators = [plan.operator(name) for name in self._flow.names]
         flavor = self.setting.flavor
         hosts = hosts_for(instances, operators, flavor)
         if flavor.cpu_shared:
-            hosts = max(hosts, hosts_for_work(mean_busy(load, self.backlog_s), flavor.vcpus))
+            hosts = max(hosts, hosts_for_work(mean_busy(load, backlog_s), flavor.vcpus))
         return hosts
 
     def _leaving(self, plan: Plan, needed: int, pauses: Pauses, loss: Loss) -> tuple[str, ...]:
@@ -229,35 +238,54 @@ class Tide:
         if not going or staying <= max(1, needed):
             return ()
         counts = plan.counts.astype(np.float64)
-        of_job = 0.0
-        if pauses.job_s:
-            none = np.zeros_like(counts)
-            calm = loss.late_in(pauses.lasts_s, counts, none)
-            late = loss.late_in(pauses.lasts_s, counts, pauses.piled_up)
-            of_job = (late - calm) / pauses.lasts_s
-        both = (pauses.start(counts - 1) + pauses.stop(counts)).tolist()
-        moved = dict(zip(self._flow.names, both, strict=True))
+        of_job = pauses.cost_per_s(loss, counts, pauses.job_s).sum()
         for host in sorted(going, key=lambda host: host.paid_until_s):
-            here = sum(moved[instance.operator] for instance in plan.on_host(host.host))
-            if staying > max(1, needed) and here + of_job <= self._host_per_s():
+            here = plan.counts_on({host.host})
+            moved = pauses.cost_per_s(loss, counts - here, pauses.start_s + pauses.stop_s)
+            cost_per_s = of_job + moved[here > 0].sum()
+            if staying > max(1, needed) and cost_per_s <= self._host_per_s():
                 leaving.append(host.host)
                 staying -= 1
         return tuple(leaving)
 
-    def _share_out(
+    def _worth_their_pauses(
         self,
-        plan: Plan,
+        leased: Plan,
         loss: Loss,
         staying: Collection[str],
-        observation: Observation,
+        leaving: Collection[str],
+        among: Collection[str],
         pauses: Pauses,
+    ) -> Plan:
+        """Share out places, but not to operators that a pause costs more than they save.
+
+        If all changes together save nothing, because others gave their places, the operator that
+        it saves least goes without, too. One that has no instance where hosts stay always gets it.
+        """
+        before = (leased.counts - leased.counts_on(leaving)).astype(np.float64)
+        while True:
+            tried = leased.copy()
+            self._share_out(tried, loss, staying, among)
+            after = before + tried.counts - leased.counts
+            saved = pauses.saved(loss, before, after)
+            getting = (after > before) & (before > 0) & (pauses.rate_per_s * pauses.start_s > 0)
+            enough = 0.0
+            if saved[before > 0].sum() <= 0:
+                enough = max(0.0, saved[getting].min(initial=np.inf))
+            refused = np.flatnonzero(getting & (saved <= enough))
+            if not refused.size:
+                return tried
+            among = set(among) - {self._flow.names[row] for row in refused}
+
+    def _share_out(
+        self, plan: Plan, loss: Loss, staying: Collection[str], among: Collection[str]
     ) -> None:
         """Fill hosts that are up first, where a place helps at once; then hosts that boot."""
         up = {host for host in staying if plan.free[host].up}
-        now = Places(plan, loss, observation.operators, up, pauses=pauses)
+        now = Places(plan, loss, among, up)
         now.fill(LEAST_GAIN, only_up=True)
         now.swap(SWAP_ABOVE)
-        later = Places(plan, loss, observation.operators, staying, plan.counts, pauses=pauses)
+        later = Places(plan, loss, among, staying, plan.counts)
         later.fill(LEAST_GAIN)
 
     def _clear(self, plan: Plan, host: HostSample, observation: Observation) -> None:
@@ -279,13 +307,9 @@ class Tide:
         plan.adopt(tried)
 
 
-def _is_worth_a_pause(tried: Plan, plan: Plan, loss: Loss, waiting: Array, pauses: Pauses) -> bool:
-    """Whether fewer items are late with what was tried, after a pause of the whole job.
-
-    Where only parts of a job pause, each start and stop was held against its own pause.
-    """
-    if not pauses.job_s or (tried.counts[plan.counts == 0] > 0).any():
+def _is_worth_a_pause(tried: Plan, plan: Plan, loss: Loss, pauses: Pauses) -> bool:
+    """Whether fewer items are late with what was tried, after a pause of the whole job."""
+    if (tried.counts[plan.counts == 0] > 0).any():
         return True
     before, after = plan.counts.astype(np.float64), tried.counts.astype(np.float64)
-    as_it_is = loss.late_in(pauses.lasts_s, before, waiting)
-    return loss.late_in(pauses.lasts_s, after, waiting + pauses.piled_up) < as_it_is
+    return bool(pauses.saved(loss, before, after).sum() > 0)

@@ -31,14 +31,11 @@ class Gains:
         loss: Loss,
         instances: Array,
         excluded: NDArray[np.bool_] | None = None,
-        start_cost: Array | float = 0.0,
     ) -> None:
-        """``instances`` is changed in place. ``excluded`` operators gain nothing; ``start_cost``
-        is subtracted from every gain."""
+        """``instances`` is changed in place. ``excluded`` operators gain nothing."""
         self._loss, self._instances = loss, instances
-        self._start_cost = np.zeros_like(instances) + start_cost
         self._next: dict[int, Iterator[float]] = {}
-        self.now = loss.gain(instances) - self._start_cost
+        self.now = loss.gain(instances)
         if excluded is not None:
             self.now[excluded] = -np.inf
 
@@ -85,8 +82,7 @@ class Gains:
 
     def _after(self, rows: NDArray[np.intp], count: int) -> Array:
         """Gains of the instances after the next one. Shape (count, rows)."""
-        gains = self._loss.gains(self._instances[rows] + 1, count, rows)
-        return gains - self._start_cost[rows]
+        return self._loss.gains(self._instances[rows] + 1, count, rows)
 
 
 @dataclass(frozen=True)
@@ -159,8 +155,9 @@ class Loss:
         gains: Array = np.where(ahead[:count] < 1, FIRST, np.max(saved, axis=0))
         return gains
 
-    def late_in(self, lasts_s: float, instances: Array, waiting: Array) -> float:
-        """Late items in so many seconds with ``waiting`` items at first, the load's own aside.
+    def late_in(self, lasts_s: Array | float, instances: Array, waiting: Array) -> Array:
+        """Late items by operator in so many seconds with ``waiting`` ones at first, the load's own
+        aside.
 
         Of a fluid: what arrives until all that waits is worked off, what is late after that, and
         what is left in the end.
@@ -172,7 +169,8 @@ class Loss:
         left = np.maximum(0.0, waiting - spare_per_s * lasts_s)
         calm = replace(self, load=replace(load, waiting=np.zeros_like(waiting)))
         later = calm.late_per_s(instances) * (lasts_s - busy_s)
-        return float((load.rate_per_s * busy_s + later + left).sum())
+        late: Array = load.rate_per_s * busy_s + later + left
+        return late
 
     def late_ahead(self, instances: Array, rows: Rows) -> Array:
         """:meth:`late_per_s` of many counts of instances."""

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from include.controllers.plan import Plan
-from include.controllers.tide.changes import Pauses
 from include.controllers.tide.estimates import Array
 from include.controllers.tide.loss import Gains, Loss
 from include.model.decision import Reason, Why
@@ -28,11 +27,9 @@ class Places:
         read: Collection[str],
         hosts: Collection[str],
         counts: ArrayLike | None = None,
-        *,
-        pauses: Pauses,
     ) -> None:
         """``counts`` are the instances of every operator; None counts those on the hosts."""
-        self._plan, self._loss, self._hosts, self._pauses = plan, loss, hosts, pauses
+        self._plan, self._loss, self._hosts = plan, loss, hosts
         self._names = plan.operator_names
         if counts is None:
             here = plan.counts_on(hosts)
@@ -47,8 +44,7 @@ class Places:
         without = self._unread | ~self._plan.may_have_room(only_up=only_up)
         if without.all():
             return
-        start_cost = self._pauses.start(self._instances)
-        gains = Gains(self._loss, self._instances, without, start_cost)
+        gains = Gains(self._loss, self._instances, without)
         for rows, turns, saved in gains.in_turn(at_least):
             names = [self._names[row] for row in rows.tolist()]
             counts, gain = (self._instances[rows] + turns).tolist(), saved.tolist()
@@ -68,13 +64,11 @@ class Places:
                 return
 
     def _gain(self) -> Array:
-        gain = self._loss.gain(self._instances) - self._pauses.start(self._instances)
-        return np.where(self._unread, -np.inf, gain)
+        return np.where(self._unread, -np.inf, self._loss.gain(self._instances))
 
     def _give_way_to(self, row: int, gain: float, at_least: float) -> bool:
         """Whether another operator gave the place of an instance to operator ``row``."""
-        cost = self._loss.cost(self._instances) + self._pauses.stop(self._instances)
-        cost = np.where(self._unread, np.inf, cost)
+        cost = np.where(self._unread, np.inf, self._loss.cost(self._instances))
         for giver in np.argsort(cost, kind="stable"):
             if not gain - cost[giver] > at_least:
                 return False
