@@ -79,12 +79,12 @@ def test_cells_of_the_btu_based_evaluation() -> None:
 
 
 def test_cells_in_which_a_change_pauses() -> None:
-    lowest, cells = stated(r"The total is lowest in (\d+) of (\d+), 0.77", "docs/tide.md")
+    lowest, cells = stated(r"The total is lowest in (\d+) of (\d+), 0.73", "docs/tide.md")
     pairs = list(beside(table("tide_pauses"), CELL))
     assert len(pairs) == cells
     totals = [tide[TOTAL] / rivals[TOTAL].min() for tide, rivals in pairs]
     assert sum(total < 1 for total in totals) == lowest
-    assert round(sum(totals) / cells, 2) == 0.77
+    assert round(sum(totals) / cells, 2) == 0.73
 
 
 def test_loads_that_do_not_come_back() -> None:
@@ -164,25 +164,20 @@ def test_runs_behind_the_figures() -> None:
 
 
 def test_where_tide_is_weak() -> None:
-    ds2_and_tide = (
-        "by operator `ds2` has the lower near real-time total on all four loads (end-to-end `tide`)"
-    )
+    ds2_and_tide = "the lower near real-time total on three of four loads (end-to-end `tide`)"
     assert ds2_and_tide in page("README.md")
     rows = table("tide_job_pauses")
     means = rows.groupby(["pattern", "controller"], as_index=False).mean(numeric_only=True)
     by_operator = means.sort_values("strict_near_real_time_total_cost").groupby("pattern").head(1)
-    assert list(by_operator["controller"]) == ["ds2"] * 4
-    not_below = set()
+    assert sorted(by_operator["controller"]) == ["ds2"] * 3 + ["tide"]
+    assert "below each of the four others beyond it, at all three levels" in page("docs/tide.md")
     for level in ("real_time", "near_real_time", "relaxed"):
         total = f"end_to_end_{level}_total_cost"
-        for pattern, load in rows.groupby("pattern"):
+        for _, load in rows.groupby("pattern"):
             of = load.pivot(index="seed", columns="controller", values=total)
             less = of.drop(columns="tide").sub(of["tide"], axis="index")
             reach = t.ppf(0.975, len(of) - 1) * less.std() / len(of) ** 0.5
-            within = less.mean() - reach <= 0
-            not_below |= {(level, pattern, rival) for rival in within[within].index}
-    assert "but for `flink-autoscaler` on cosine in real time (1.0" in page("docs/tide.md")
-    assert not_below == {("real_time", "espa_cosine", "flink-autoscaler")}
+            assert (less.mean() - reach > 0).all()
     assert "an earlier `tide` has the highest;" in page("README.md")
     measured = table("flink_tournament").sort_values("total_cost").groupby(["pattern", "seed"])
     assert len(measured) == 5
@@ -198,12 +193,17 @@ def test_where_tide_is_weak() -> None:
     costs = dict(zip(cell["controller"], cell["resource_cost"], strict=True))
     assert round(costs["tide"] - costs["threshold"], 1) == 0.3
 
-    assert "its near real-time total is 13th of 23" in page("README.md")
+    assert "its near real-time total is 7th of 23" in page("README.md")
     hard = table("hard_world").sort_values("strict_near_real_time_total_cost")
-    assert (list(hard["controller"]).index("tide") + 1, len(hard)) == (13, 23)
+    assert (list(hard["controller"]).index("tide") + 1, len(hard)) == (7, 23)
     hard = hard.sort_values("end_to_end_near_real_time_total_cost")
-    assert "End to end `tide` is 14th" in page("docs/tide.md")
-    assert list(hard["controller"]).index("tide") + 1 == 14
+    assert "its total is 7th of 23, end to end 9th" in page("docs/tide.md")
+    assert list(hard["controller"]).index("tide") + 1 == 9
+    assert "No controller is cheaper and more compliant than `tide` here" in page("docs/tide.md")
+    ours, compliance = hard.set_index("controller").loc["tide"], "strict_near_real_time_compliance"
+    better = hard["resource_cost"].lt(ours["resource_cost"])
+    better &= hard[f"{compliance}_percent"].gt(ours[f"{compliance}_percent"])
+    assert not better.any()
 
     assert "pays 33.9, a fixed deployment 30.0" in page("README.md")
     trading = table("tournament").query("topology == 'trading_queries'").round(1)
