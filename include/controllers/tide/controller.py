@@ -128,7 +128,7 @@ class Tide:
             among = observation.operators
             tried = self._worth_their_pauses(tried, loss, staying, leaving, among, pauses)
         else:
-            self._share_out(tried, loss, staying, observation.operators)
+            self._share_out(tried, loss, staying, observation.operators, pauses)
         if cleared or not pauses.job_s or _is_worth_a_pause(tried, plan, loss, pauses):
             plan.adopt(tried)
         for host in cleared:
@@ -259,32 +259,42 @@ class Tide:
     ) -> Plan:
         """Share out places, but not to operators that a pause costs more than they save.
 
-        If all changes together save nothing, because others gave their places, the operator that
-        it saves least goes without, too. One that has no instance where hosts stay always gets it.
+        One that has no instance where hosts stay always gets it.
         """
         before = (leased.counts - leased.counts_on(leaving)).astype(np.float64)
+        swaps = True
         while True:
             tried = leased.copy()
-            self._share_out(tried, loss, staying, among)
+            self._share_out(tried, loss, staying, among, pauses, swaps=swaps)
             after = before + tried.counts - leased.counts
             saved = pauses.saved(loss, before, after)
             getting = (after > before) & (before > 0) & (pauses.rate_per_s * pauses.start_s > 0)
-            enough = 0.0
-            if saved[before > 0].sum() <= 0:
-                enough = max(0.0, saved[getting].min(initial=np.inf))
-            refused = np.flatnonzero(getting & (saved <= enough))
-            if not refused.size:
+            refused = np.flatnonzero(getting & (saved <= 0))
+            if refused.size:
+                among = set(among) - {self._flow.names[row] for row in refused}
+            elif swaps and saved[before > 0].sum() < 0:
+                swaps = False
+            else:
                 return tried
-            among = set(among) - {self._flow.names[row] for row in refused}
 
     def _share_out(
-        self, plan: Plan, loss: Loss, staying: Collection[str], among: Collection[str]
+        self,
+        plan: Plan,
+        loss: Loss,
+        staying: Collection[str],
+        among: Collection[str],
+        pauses: Pauses,
+        *,
+        swaps: bool = True,
     ) -> None:
         """Fill hosts that are up first, where a place helps at once; then hosts that boot."""
         up = {host for host in staying if plan.free[host].up}
         now = Places(plan, loss, among, up)
         now.fill(LEAST_GAIN, only_up=True)
-        now.swap(SWAP_ABOVE)
+        if swaps:
+            counts = plan.counts.astype(np.float64)
+            start_cost = pauses.cost_per_s(loss, counts, pauses.start_s)
+            now.swap(SWAP_ABOVE, start_cost, pauses.cost_per_s(loss, counts, pauses.stop_s))
         later = Places(plan, loss, among, staying, plan.counts)
         later.fill(LEAST_GAIN)
 

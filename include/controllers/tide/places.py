@@ -55,20 +55,23 @@ class Places:
             self._instances += np.bincount(rows[~left_out], minlength=len(self._instances))
             gains.now[rows[left_out]] = -np.inf  # for good: nothing stops here
 
-    def swap(self, at_least: float) -> None:
-        """Stop an instance of one operator for one of another while that saves enough."""
+    def swap(self, at_least: float, start_cost: Array, stop_cost: Array) -> None:
+        """Stop an instance of one operator for one of another while that saves enough.
+
+        ``start_cost`` and ``stop_cost``: late items per second, of an operator's first change.
+        """
         for _ in range(int(self._instances.sum())):
-            gain = self._gain()
+            first = self._plan.scalings == 0
+            gain = self._loss.gain(self._instances) - start_cost * first
+            gain = np.where(self._unread, -np.inf, gain)
             row = int(gain.argmax())
-            if not self._give_way_to(row, gain[row], at_least):
+            cost = self._loss.cost(self._instances) + stop_cost * first
+            cost = np.where(self._unread, np.inf, cost)
+            if not self._give_way_to(row, gain[row], cost, at_least):
                 return
 
-    def _gain(self) -> Array:
-        return np.where(self._unread, -np.inf, self._loss.gain(self._instances))
-
-    def _give_way_to(self, row: int, gain: float, at_least: float) -> bool:
+    def _give_way_to(self, row: int, gain: float, cost: Array, at_least: float) -> bool:
         """Whether another operator gave the place of an instance to operator ``row``."""
-        cost = np.where(self._unread, np.inf, self._loss.cost(self._instances))
         for giver in np.argsort(cost, kind="stable"):
             if not gain - cost[giver] > at_least:
                 return False
