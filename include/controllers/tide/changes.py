@@ -63,6 +63,8 @@ class Pauses:
 
     def cost_per_s(self, loss: Loss, instances: Array, pause_s: float) -> Array:
         """Items by operator that a pause makes late, spread over the time that a change lasts."""
+        if not pause_s:
+            return np.zeros_like(self.waiting)
         calm = np.zeros_like(self.waiting)
         without = loss.late_in(self.lasts_s, instances, calm)
         return (self._late(loss, instances, calm, calm + pause_s) - without) / self.lasts_s
