@@ -35,7 +35,10 @@ from include.testing.builders import (
     SMALL,
     a_host,
     a_sample,
+    a_setting,
+    a_topology,
     an_observation,
+    an_operator,
     instances,
 )
 from tests.tide_world import FLOW, SETTING, a_load, a_loss
@@ -106,6 +109,31 @@ class TestWhoGetsAPlace:
         full = a_host(), a_host("h2", up=False)
         _, decided = decide(remembered(), full, instances({"h1": "O1 O2 O3 O3"}), {"O3": 900})
         assert not actions_of(decided, StopInstance)
+
+    @pytest.mark.parametrize(
+        ("memory_mb", "on", "gives"),
+        [
+            (1000.0, {"h1": "O1 O1 O1 O2", "h2": "O3 O3"}, ["i3", "i2"]),
+            (1000.0, {"h1": "O1 O1 O2 O2", "h2": "O3 O3"}, ["i2", "i4"]),
+            (1000.0, {"h1": "O1 O2 O3", "h2": "O3 O3"}, []),
+            (500.0, {"h1": "O1 O1 O2 O2 O2", "h2": "O3 O3"}, ["i5", "i4"]),
+        ],
+        ids=["of one operator", "of two", "no last ones", "no needless ones"],
+    )
+    def test_several_on_a_host_give_their_places_to_a_large_one(
+        self, memory_mb: float, on: dict[str, str], gives: list[str]
+    ) -> None:
+        """An instance of O3 takes as much memory as two of O2. Its items keep all of its
+        instances busy for ``work_off_s``, and an eighth of another."""
+        small, large = an_operator(memory_mb=memory_mb), an_operator("O3", memory_mb=2000.0)
+        setting = a_setting(a_topology(small, "O2", large))
+        hosts = [a_host(name) for name in on]
+        waiting = {"O2": 10, "O3": 80 * " ".join(on.values()).count("O3") - 30}
+        _, decided = decide(long_known(), hosts, instances(on), waiting, setting=setting)
+        assert actions_of(decided, StopInstance, StartInstance) == [
+            *map(StopInstance, gives),
+            *[StartInstance("O3", "h1")] * bool(gives),
+        ]
 
     def test_an_operator_without_instances_comes_first(self) -> None:
         _, decided = decide(remembered(), [a_host()], instances({"h1": "O1 O1 O1 O3"}))
