@@ -97,6 +97,17 @@ class TestWhoGetsAPlace:
         assert actions_of(decided, StartInstance) == [StartInstance("O2", "h1")]
         assert "O2 has 1 instances; one more saves" in decided.because
 
+    @pytest.mark.parametrize(("least_gain", "starts"), [(2.0, True), (20.0, False)])
+    def test_an_instance_starts_only_if_it_saves_the_least_gain(
+        self, least_gain: float, starts: bool
+    ) -> None:
+        """Of O2 a second one saves 14.5 late items per second; O3 has none."""
+        running = instances({"h1": "O1 O2"})
+        _, decided = decide(remembered(), [a_host()], running, {"O2": 90}, least_gain=least_gain)
+        started = actions_of(decided, StartInstance)
+        assert StartInstance("O3", "h1") in started
+        assert (StartInstance("O2", "h1") in started) == starts
+
     def test_an_operator_gives_way_to_one_that_saves_more(self) -> None:
         _, decided = decide(remembered(), [a_host()], instances({"h1": "O1 O1 O2 O3"}), {"O3": 400})
         assert actions_of(decided, StopInstance, StartInstance) == [

@@ -33,9 +33,6 @@ from include.controllers.tide.reserve import compared, reserve_of
 from include.model.decision import Decision, Reason, Why
 from include.model.observation import HostSample, Observation
 
-LEAST_GAIN = 0.01
-"""Late items per second that an instance must save to get a place that is already paid for."""
-
 LONG_BTU_S = 2400.0
 """With a BTU of this length lateness counts twice, with twice this length three times. With long
 BTUs a host that is leased too late for a peak is paid for long after it."""
@@ -70,6 +67,7 @@ class Tide:
     backlog_s: float = 100.0
     horizon_s: float = 600.0
     lead_s: float = 105.0
+    least_gain: float = 0.01
 
     def problems(self) -> Iterator[str]:
         """Options that make no sense, each with what to do."""
@@ -85,7 +83,7 @@ class Tide:
                 yield f"{name} must be above 0, got {getattr(self, name)}"
         if not 0 <= self.disturbed < 1:
             yield f"disturbed must be a share from 0 to below 1, got {self.disturbed}"
-        for name in ("uneven", "lead_s"):
+        for name in ("uneven", "lead_s", "least_gain"):
             if getattr(self, name) < 0:
                 yield f"{name} must be at least 0, got {getattr(self, name)}"
         if self.overload < 1:
@@ -290,13 +288,14 @@ class Tide:
         """Fill hosts that are up first, where a place helps at once; then hosts that boot."""
         up = {host for host in staying if plan.free[host].up}
         now = Places(plan, loss, among, up)
-        now.fill(LEAST_GAIN, only_up=True)
+        now.fill(self.least_gain, only_up=True)
         if swaps:
             counts = plan.counts.astype(np.float64)
             start_cost = pauses.cost_per_s(loss, counts, pauses.start_s)
-            now.swap(SWAP_ABOVE, start_cost, pauses.cost_per_s(loss, counts, pauses.stop_s))
+            stop_cost = pauses.cost_per_s(loss, counts, pauses.stop_s)
+            now.swap(max(SWAP_ABOVE, self.least_gain), start_cost, stop_cost)
         later = Places(plan, loss, among, staying, plan.counts)
-        later.fill(LEAST_GAIN)
+        later.fill(self.least_gain)
 
     def _clear(self, plan: Plan, host: HostSample, observation: Observation) -> None:
         """Stop or move all instances of the host and release it, if all can go."""
