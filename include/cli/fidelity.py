@@ -35,7 +35,7 @@ def fidelity(  # noqa: PLR0913  options of a command
     add: Annotated[
         bool, typer.Option(help="Keep what the page has of runs that are not in the folder.")
     ] = False,
-    out: Annotated[Path, typer.Option(help="The page; its CSV goes to results/ beside it.")] = PAGE,
+    out: Annotated[Path, typer.Option(help="The page; its CSV files go to results/.")] = PAGE,
     processes: Annotated[int, typer.Option(min=0, help="Worker processes; 0: all CPUs.")] = 0,
 ) -> None:
     """Compare the simulator with runs that were measured on Flink.
@@ -47,7 +47,7 @@ def fidelity(  # noqa: PLR0913  options of a command
     from include.model.errors import command
     from include.studies.fidelity.comparison import AGAIN, asked_runs, case_of, predictions
     from include.studies.fidelity.measure import measured_figures, predicted_figures
-    from include.studies.fidelity.page import FidelityPage, stored_predictions
+    from include.studies.fidelity.page import FidelityPage, stored_predictions, stored_unsound
 
     folder = folder.resolve()
     runs, unsound = _runs_of(folder)
@@ -67,6 +67,11 @@ def fidelity(  # noqa: PLR0913  options of a command
     options += ["--fitted", fitted] if fitted else []
     options += ["--add"] if add else []
     csv = out.with_name("results") / "fidelity.csv"
+    left_out = csv.with_name("fidelity_unsound.csv")
+    if add:
+        counted = {run.spec.run_id for run in runs}
+        known = {run: why for run, why in stored_unsound(left_out).items() if run not in counted}
+        unsound = known | unsound
     new = {(row.load, row.controller, row.seed) for row in rows}
     stored = stored_predictions(csv) if add else []
     rows = [row for row in stored if (row.load, row.controller, row.seed) not in new] + rows
@@ -79,6 +84,7 @@ def fidelity(  # noqa: PLR0913  options of a command
     )
     write_bytes(out, page.markdown().encode())
     write_bytes(csv, page.csv_text().encode())
+    write_bytes(left_out, page.unsound_csv_text().encode())
     typer.echo(f"Page: {out}\nEvery figure: {csv}")
 
 

@@ -40,6 +40,10 @@ class FidelityPage:
         names = [field.name for field in fields(Prediction)]
         return csv_text(names, ([_cell(value) for value in astuple(row)] for row in self.rows))
 
+    def unsound_csv_text(self) -> str:
+        """The runs that do not count, one a line."""
+        return csv_text(("run", "why"), self.unsound.items())
+
     def markdown(self) -> str:
         """The page itself."""
         rows = self.rows
@@ -74,6 +78,14 @@ def stored_predictions(path: Path) -> list[Prediction]:
             )
             for row in csv.DictReader(file)
         ]
+
+
+def stored_unsound(path: Path) -> dict[str, str]:
+    """What :meth:`FidelityPage.unsound_csv_text` wrote; nothing where there is no file."""
+    if not path.is_file():
+        return {}
+    with path.open(newline="") as file:
+        return {row["run"]: row["why"] for row in csv.DictReader(file)}
 
 
 def _cell(value: object) -> object:

@@ -8,7 +8,7 @@ import pytest
 
 from include.studies.fidelity.comparison import FITTED, HELD_OUT, asked_runs, orders, predictions
 from include.studies.fidelity.figures import FIGURES
-from include.studies.fidelity.page import FidelityPage, stored_predictions
+from include.studies.fidelity.page import FidelityPage, stored_predictions, stored_unsound
 
 SAME = dict.fromkeys(FIGURES, 50.0)
 
@@ -91,7 +91,10 @@ def test_the_page_has_every_run_and_says_what_is_beyond_a_limit_and_what_does_no
     (tmp_path / "fidelity.csv").write_text(page.csv_text())
     stored = stored_predictions(tmp_path / "fidelity.csv")
     assert replace(page, rows=stored).markdown() == text
+    (tmp_path / "unsound.csv").write_text(page.unsound_csv_text())
+    assert stored_unsound(tmp_path / "unsound.csv") == page.unsound
     assert stored_predictions(tmp_path / "none.csv") == []
+    assert stored_unsound(tmp_path / "none.csv") == {}
 
 
 def test_runs_that_are_to_come_are_those_of_the_spec():
