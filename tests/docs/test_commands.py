@@ -40,7 +40,7 @@ def mine(tmp_path: Path) -> Path:
     """A reader's folder with the files of the pages, the experiment cut to two short runs."""
     of_adding(tmp_path)
     (tmp_path / "load.csv").write_text("time_s,level\n0,3\n300,9\n")
-    spec = write(tmp_path, "mine.yaml", "README.md: name")
+    spec = write(tmp_path, "mine.yaml", "README.md: mine")
     values = yaml.safe_load(spec.read_text())
     cut = {"controllers": values["controllers"][:2], "btus_min": [10], "seeds": [1]}
     spec.write_text(yaml.safe_dump(values | cut | {"duration_min": 10}))

@@ -109,9 +109,11 @@ def test_a_reader_finds_every_controller() -> None:
 
 
 def yaml_blocks() -> Mapping[str, tuple[Code, Any]]:
-    """By what they are: their first key."""
+    """By what they are: the name of an experiment, else their first key."""
     loaded = [(code, yaml.safe_load(code.text)) for code in blocks("yaml")]
-    return {f"{code.page}: {next(iter(values))}": (code, values) for code, values in loaded}
+    first = [next(iter(values)) for _, values in loaded]
+    labels = [v["name"] if f == "name" else f for f, (_, v) in zip(first, loaded, strict=True)]
+    return {f"{one[0].page}: {label}": one for label, one in zip(labels, loaded, strict=True)}
 
 
 def write(folder: Path, name: str, block: str) -> Path:
@@ -153,12 +155,12 @@ def of_adding(folder: Path) -> None:
 def test_the_experiment_of_the_readme_is_one(tmp_path: Path) -> None:
     of_adding(tmp_path)
     (tmp_path / "load.csv").write_text("time_s,level\n0,3\n600,9\n")
-    points = list(load_spec(write(tmp_path, "mine.yaml", "README.md: name")).points())
+    points = list(load_spec(write(tmp_path, "mine.yaml", "README.md: mine")).points())
     assert len([resolve(point) for point in points]) == 3 * 2 * 3
 
 
 def test_the_advisors_of_the_docs_are_some(tmp_path: Path) -> None:
-    (point,) = load_spec(write(tmp_path, "mine.yaml", "docs/monitoring.md: name")).points()
+    (point,) = load_spec(write(tmp_path, "mine.yaml", "docs/monitoring.md: advised")).points()
     table = (REPOSITORY / "docs" / "monitoring.md").read_text()
     for label in resolve(point).build_advisors():
         assert f"| {label} " in table
@@ -209,9 +211,15 @@ def test_the_options_of_tide_have_the_defaults_that_its_page_says() -> None:
 def test_the_days_of_tide_are_an_experiment(tmp_path: Path) -> None:
     rows = [f"{minute * 60},{1 + minute % 7}" for minute in range(6 * 1440)]
     (tmp_path / "requests.csv").write_text("\n".join(["time_s,requests_per_s", *rows]))
-    points = list(load_spec(write(tmp_path, "days.yaml", "docs/tide.md: name")).points())
+    points = list(load_spec(write(tmp_path, "days.yaml", "docs/tide.md: days")).points())
     assert len(points) == 4 * 3 * 6
     assert max(set(resolve(points[0]).levels_of.values()).pop().levels) == 8
+
+
+def test_the_small_hosts_of_tide_are_an_experiment(tmp_path: Path) -> None:
+    points = list(load_spec(write(tmp_path, "small.yaml", "docs/tide.md: small_hosts")).points())
+    assert len(points) == 3 * 12
+    assert {point.testbed for point in points} == {"simulated"}
 
 
 def test_the_price_book_is_one(tmp_path: Path) -> None:
