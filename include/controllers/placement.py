@@ -126,9 +126,13 @@ class FreeCapacities(MutableMapping[str, FreeCapacity]):
 
         With ``only_up`` hosts that boot do not count.
         """
+        most = self.most_left(only_up=only_up)
+        return np.asarray((cores <= most.cpu_cores) & (memory_mb <= most.memory_mb))
+
+    def most_left(self, *, only_up: bool) -> Capacity:
+        """The most CPU and the most memory that are left on any host; it need not be the same."""
         left = self._numbers[2:4, self._numbers[4] > 0] if only_up else self._numbers[2:4]
-        most_cores, most_mb = left.max(axis=1, initial=0.0).tolist()
-        return np.asarray((cores <= most_cores) & (memory_mb <= most_mb))
+        return Capacity(*left.max(axis=1, initial=0.0).tolist())
 
     def reserve_best(
         self, operators: Iterable[Operator], *, only_up: bool = False

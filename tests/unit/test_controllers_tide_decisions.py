@@ -13,10 +13,13 @@ import pytest
 
 import include
 from include.controllers.base import Delays, Setting
+from include.controllers.plan import Plan
 from include.controllers.tide.changes import LASTS_S, Pauses
 from include.controllers.tide.controller import LONG_BTU_S, Tide
 from include.controllers.tide.estimates import TideMemory
 from include.controllers.tide.leases import hosts_for_work, instances_worth_leasing
+from include.controllers.tide.loss import Loss
+from include.controllers.tide.places import Places
 from include.experiment.run import resolve
 from include.experiment.spec import RunSpec
 from include.model.decision import (
@@ -25,9 +28,11 @@ from include.model.decision import (
     LeaseHost,
     MigrateInstance,
     ProlongLease,
+    Reason,
     ReleaseHost,
     StartInstance,
     StopInstance,
+    Why,
 )
 from include.model.observation import HostSample, InstanceSample
 from include.runs.session import Session
@@ -124,27 +129,60 @@ class TestWhoGetsAPlace:
     @pytest.mark.parametrize(
         ("memory_mb", "on", "gives"),
         [
-            (1000.0, {"h1": "O1 O1 O1 O2", "h2": "O3 O3"}, ["i3", "i2"]),
-            (1000.0, {"h1": "O1 O1 O2 O2", "h2": "O3 O3"}, ["i2", "i4"]),
-            (1000.0, {"h1": "O1 O2 O3", "h2": "O3 O3"}, []),
-            (500.0, {"h1": "O1 O1 O2 O2 O2", "h2": "O3 O3"}, ["i5", "i4"]),
+            ((1000, 1000), {"h1": "O1 O1 O1 O2", "h2": "O3 O3"}, ["i3", "i2"]),
+            ((1000, 1000), {"h1": "O1 O1 O2 O2", "h2": "O3 O3"}, ["i2", "i4"]),
+            ((1000, 1000), {"h1": "O1 O2 O3", "h2": "O3 O3"}, []),
+            ((500, 1000), {"h1": "O1 O1 O2 O2 O2", "h2": "O3 O3"}, ["i5", "i4"]),
+            ((1000, 2000), {"h1": "O1 O1 O1 O1", "h2": "O2 O3"}, ["i4", "i3"]),
+            (
+                (1000, 1000),
+                {"h1": "O2 O2 O2 O2", "h2": "O1 O1 O1 O1", "h3": "O3 O3"},
+                ["i8", "i7"],
+            ),
         ],
-        ids=["of one operator", "of two", "no last ones", "no needless ones"],
-    )
+        ids=["of one operator", "of two", "no last ones", "no needless ones",
+             "though a last one has such a place", "where they are missed least"],
+    )  # fmt: skip
     def test_several_on_a_host_give_their_places_to_a_large_one(
-        self, memory_mb: float, on: dict[str, str], gives: list[str]
+        self, memory_mb: tuple[float, float], on: dict[str, str], gives: list[str]
     ) -> None:
-        """An instance of O3 takes as much memory as two of O2. Its items keep all of its
-        instances busy for ``work_off_s``, and an eighth of another."""
-        small, large = an_operator(memory_mb=memory_mb), an_operator("O3", memory_mb=2000.0)
-        setting = a_setting(a_topology(small, "O2", large))
-        hosts = [a_host(name) for name in on]
+        """Items of O3, of 2,000 MB, keep all of its instances busy for ``work_off_s``, and an
+        eighth of another."""
+        sizes = {"O1": memory_mb[0], "O2": memory_mb[1], "O3": 2000.0}
+        topology = a_topology(*[an_operator(name, memory_mb=mb) for name, mb in sizes.items()])
         waiting = {"O2": 10, "O3": 80 * " ".join(on.values()).count("O3") - 30}
-        _, decided = decide(long_known(), hosts, instances(on), waiting, setting=setting)
+        _, decided = decide(
+            long_known(), map(a_host, on), instances(on), waiting, setting=a_setting(topology)
+        )
+        to = "h2" if "i8" in gives else "h1"
         assert actions_of(decided, StopInstance, StartInstance) == [
             *map(StopInstance, gives),
-            *[StartInstance("O3", "h1")] * bool(gives),
+            *[StartInstance("O3", to)] * bool(gives),
         ]
+
+    def test_several_places_are_given_only_if_that_saves_more(self) -> None:
+        """Each costs O1 2 late items per second, and the pause of its first stop 100."""
+        topology = a_topology("O1", an_operator("O2", memory_mb=2000.0))
+        plan = Plan(
+            a_setting(topology),
+            an_observation(hosts=[a_host()], running=instances({"h1": "O1 O1 O1 O1"})),
+        )
+
+        class Given(Loss):
+            def gain(self, instances: Any, rows: Any = None) -> Any:
+                return np.where(instances < 1, self.load.waiting, -1.0)
+
+            def cost(self, instances: Any) -> Any:
+                return np.where(instances > 1, 2.0, np.inf)
+
+        for gain, stops in ((106.9, 0), (107.1, 2)):
+            loss = replace(a_loss(a_load(rate_per_s=[1.0] * 2, waiting=[0.0, gain])))
+            tried, given = plan.copy(), Given(**vars(loss))
+            places = Places(tried, given, topology.operator_names, ["h1"])
+            places.swap(3.0, np.zeros(2), np.array([100.0, 0.0]))
+            made = tried.decision(Why(Reason.NOTHING_TO_DO, ""))
+            assert len(actions_of(made, StopInstance)) == stops
+            assert ("costing 104.0" in made.because) == bool(stops)
 
     def test_an_operator_without_instances_comes_first(self) -> None:
         _, decided = decide(remembered(), [a_host()], instances({"h1": "O1 O1 O1 O3"}))

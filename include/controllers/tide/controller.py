@@ -27,7 +27,7 @@ from include.controllers.tide.leases import (
     mean_busy,
     places_of,
 )
-from include.controllers.tide.loss import ExpectedLoss, Loss
+from include.controllers.tide.loss import FIRST, ExpectedLoss, Loss
 from include.controllers.tide.places import Places
 from include.controllers.tide.reserve import compared, reserve_of
 from include.model.decision import Decision, Reason, Why
@@ -79,14 +79,16 @@ class Tide:
             "backlog_s",
             "horizon_s",
         ):
-            if getattr(self, name) <= 0:
+            if not getattr(self, name) > 0:
                 yield f"{name} must be above 0, got {getattr(self, name)}"
         if not 0 <= self.disturbed < 1:
             yield f"disturbed must be a share from 0 to below 1, got {self.disturbed}"
-        for name in ("uneven", "lead_s", "least_gain"):
-            if getattr(self, name) < 0:
+        if not 0 <= self.least_gain < FIRST:
+            yield f"least_gain must be at least 0 and below {FIRST:g}, got {self.least_gain}"
+        for name in ("uneven", "lead_s"):
+            if not getattr(self, name) >= 0:
                 yield f"{name} must be at least 0, got {getattr(self, name)}"
-        if self.overload < 1:
+        if not self.overload >= 1:
             yield f"overload must be at least 1, got {self.overload}"
 
     def initial_instances(self) -> Mapping[str, int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
+from heapq import heappush, heapreplace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,6 +15,7 @@ from include.controllers.tide.loss import Gains, Loss
 from include.model.decision import Reason, Why
 from include.model.host import Capacity
 from include.model.observation import InstanceSample
+from include.model.topology import Operator
 
 
 class Places:
@@ -40,6 +42,8 @@ class Places:
             last = np.minimum(plan.counts, 1) * (loss.load.rate_per_s <= 0)
             counts = np.maximum(here, last)
         self._instances: Array = np.array(counts, dtype=np.float64)
+        self._room_prices: dict[int, list[tuple[float, int, str]]] = {}
+        """By row of an operator: a heap of what room for an instance of it costs on every host."""
         self._unread = np.array([name not in read for name in self._names])
 
     def fill(self, at_least: float, *, only_up: bool = False) -> None:
@@ -70,84 +74,92 @@ class Places:
             row = int(gain.argmax())
             cost = self._loss.cost(self._instances) + stop_cost * first
             cost = np.where(self._unread, np.inf, cost)
-            most = gain[row] - at_least
-            leaving = self._replaceable(row, cost, most) or self._together(row, cost, most)
+            leaving = self._replaceable(row, cost, gain[row] - at_least)
             if not leaving:
                 return
             self._replace(leaving, row, gain[row])
 
     def _replaceable(self, row: int, cost: Array, most: float) -> dict[InstanceSample, float]:
-        """The newest instance of the operator that misses it least, with what it costs.
+        """Instances in whose places one of the operator ``row`` fits, and what each costs.
 
-        One of the operator ``row`` fits in its place, and it costs less than ``most``.
+        One with a place that is large enough, the newest of the operator that misses it least;
+        several of one host only where nobody can give such a place. None if they cost ``most`` or
+        more together.
         """
         plan, wants = self._plan, self._plan.operator(self._names[row])
+        if not cost.min() < most:
+            return {}
+        most_left = plan.free.most_left(only_up=False)
         for giver in np.argsort(cost, kind="stable").tolist():
-            if not cost[giver] < most:
-                break
             gives = plan.operator(self._names[giver])
-            for instance in reversed(plan.serving(gives.name) if giver != row else ()):
+            if giver == row or cost[giver] == np.inf or not most_left.more(gives).fits(wants):
+                continue
+            for instance in reversed(plan.serving(gives.name)):
                 fits = instance.host in self._hosts and plan.free[instance.host].left.more(
                     gives
                 ).fits(wants)
                 if fits and plan.may_stop(instance):
-                    return {instance: float(cost[giver])}
-        return {}
+                    return {instance: float(cost[giver])} if cost[giver] < most else {}
+        return self._together(row, cost, most)
 
     def _together(self, row: int, cost: Array, most: float) -> dict[InstanceSample, float]:
-        """Instances of one host whose places together have room for one of the operator ``row``.
+        """Several instances of the host where they cost least, which is less than ``most``."""
+        costs, heap = [cost], self._room_prices.setdefault(row, [])
+        if not heap:
+            heap += [(-np.inf, place, host) for host, place in self._plan.order_of_lease.items()]
+        while heap and heap[0][0] < most:  # a price of before: the more stop, the higher it is
+            _, place, host = heap[0]
+            leaving = self._making_room(host, row, costs) if host in self._hosts else {}
+            price = sum(leaving.values()) if leaving else np.inf
+            heapreplace(heap, (price, place, host))
+            if price < most and price <= heap[0][0]:
+                return leaving
+        return {}
 
-        Of the host where they cost least, less than ``most``; each with what it costs. None if
-        one place would do, whoever has it.
-        """
-        plan, costs, best = self._plan, [cost], dict[InstanceSample, float]()
-        wants = plan.operator(self._names[row])
-        others = [plan.operator(name) for name in self._names if name != wants.name]
-        if any(Capacity(op.cpu_cores, op.memory_mb).fits(wants) for op in others) or any(
-            plan.free[instance.host].left.more(op).fits(wants)
-            for op in others
-            for instance in plan.serving(op.name)
-            if instance.host in self._hosts
-        ):
-            return best
-        for host in self._plan.order_of_lease:
-            leaving = self._making_room(host, row, costs, most) if host in self._hosts else {}
-            if leaving:
-                best, most = leaving, sum(leaving.values())
-        return best
+    def _making_room(self, host: str, row: int, costs: list[Array]) -> dict[InstanceSample, float]:
+        """Instances on the host that together make room for one of ``row``, found greedily.
 
-    def _making_room(
-        self, host: str, row: int, costs: list[Array], most: float
-    ) -> dict[InstanceSample, float]:
-        """The least missed instances on the host, one after the other until ``row`` has room.
-
+        First those that are missed least for the share of the missing room that they give.
         ``costs`` of an operator's first stop, its second and so on; what is missing is added.
         """
         plan, wants = self._plan, self._plan.operator(self._names[row])
-        left, leaving = plan.free[host].left, dict[InstanceSample, float]()
-        others = [each for each in reversed(plan.on_host(host)) if each.operator != wants.name]
+        left, leaving = plan.free[host].left, list[InstanceSample]()
         while not left.fits(wants):
-            fewer = Counter(each.operator for each in leaving)
-            if len(costs) <= max(fewer.values(), default=0):
-                further = self._loss.cost(self._instances - len(costs))
-                costs.append(np.where(self._unread, np.inf, further))
-            gone = [each.instance for each in leaving]
-            price = {
-                each: float(costs[fewer[each.operator]][self._row[each.operator]])
-                for each in others
-                if each not in leaving and plan.may_stop(each, gone)
+            fewer, gone = Counter(each.operator for each in leaving), [i.instance for i in leaving]
+            newest = {
+                each.operator: each
+                for each in plan.on_host(host)
+                if not (each.operator == wants.name or each.instance in gone)
+                and plan.may_stop(each, gone)
             }
-            least = min(price, key=price.__getitem__, default=None)
-            if least is None or not sum(leaving.values()) + price[least] < most:
+            price = {
+                name: self._stop_cost(name, fewer[name], costs)
+                / _share(plan.operator(name), wants, left)
+                for name in newest
+            }
+            name = min(price, key=price.__getitem__, default="")
+            if price.get(name, np.inf) == np.inf:
                 return {}
-            leaving[least] = price[least]
-            left = left.more(plan.operator(least.operator))
-        for each in sorted(leaving, key=leaving.__getitem__, reverse=True):
+            leaving.append(newest[name])
+            left = left.more(plan.operator(name))
+        for each in leaving[::-1]:
             without = left.less(plan.operator(each.operator))
             if without.fits(wants):
                 left = without
-                del leaving[each]
-        return leaving
+                leaving.remove(each)
+        stops = Counter[str]()
+        prices = dict[InstanceSample, float]()
+        for each in leaving:
+            prices[each] = self._stop_cost(each.operator, stops[each.operator], costs)
+            stops[each.operator] += 1
+        return prices
+
+    def _stop_cost(self, name: str, before: int, costs: list[Array]) -> float:
+        """What another stop of the operator costs after ``before`` of it."""
+        while len(costs) <= before:
+            further = self._loss.cost(self._instances - len(costs))
+            costs.append(np.where(self._unread, np.inf, further))
+        return float(costs[before][self._row[name]])
 
     def _replace(self, leaving: dict[InstanceSample, float], row: int, gain: float) -> None:
         """Stop these instances of one host and start one of the operator ``row`` there."""
@@ -159,7 +171,18 @@ class Places:
             self._plan.stop(each, Why(Reason.MAKE_ROOM, why))
             self._instances[self._row[each.operator]] -= 1
         self._plan.start(self._names[row], each.host, Why(reason, why))
+        for heap in self._room_prices.values():
+            heappush(heap, (-np.inf, self._plan.order_of_lease[each.host], each.host))
         self._instances[row] += 1
+
+
+def _share(op: Operator, wants: Operator, left: Capacity) -> float:
+    """How much of the room that ``wants`` misses an instance of ``op`` gives, of CPU and memory."""
+    missing = (
+        (wants.cpu_cores - left.cpu_cores, op.cpu_cores),
+        (wants.memory_mb - left.memory_mb, op.memory_mb),
+    )
+    return sum(min(1.0, has / lacks) for lacks, has in missing if lacks > 0)
 
 
 def _reasons(
