@@ -170,14 +170,16 @@ def test_where_tide_is_weak() -> None:
     means = rows.groupby(["pattern", "controller"], as_index=False).mean(numeric_only=True)
     by_operator = means.sort_values("strict_near_real_time_total_cost").groupby("pattern").head(1)
     assert sorted(by_operator["controller"]) == ["ds2"] * 3 + ["tide"]
-    assert "below each of the four others beyond it, at all three levels" in page("docs/tide.md")
+    told, cases = stated(r"beyond it in (\d+) of (\d+) cases", "docs/tide.md")
+    below = []
     for level in ("real_time", "near_real_time", "relaxed"):
         total = f"end_to_end_{level}_total_cost"
         for _, load in rows.groupby("pattern"):
             of = load.pivot(index="seed", columns="controller", values=total)
             less = of.drop(columns="tide").sub(of["tide"], axis="index")
             reach = t.ppf(0.975, len(of) - 1) * less.std() / len(of) ** 0.5
-            assert (less.mean() - reach > 0).all()
+            below += list(less.mean() - reach > 0)
+    assert (sum(below), len(below)) == (told, cases)
     assert "an earlier `tide` has the highest;" in page("README.md")
     measured = table("flink_tournament").sort_values("total_cost").groupby(["pattern", "seed"])
     assert len(measured) == 5
