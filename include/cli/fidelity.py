@@ -50,8 +50,8 @@ def fidelity(  # noqa: PLR0913  options of a command
     from include.studies.fidelity.page import FidelityPage, stored_predictions, stored_unsound
 
     folder = folder.resolve()
-    runs, unsound = _runs_of(folder)
-    typer.echo(f"{len(runs)} runs count, {len(unsound)} do not; building tables ...")
+    runs, left_out = _runs_of(folder)
+    typer.echo(f"{len(runs)} runs count, {len(left_out)} do not; building tables ...")
     measured = measured_figures(runs, folder.parent)
     seen = {case_of(run.spec) for run in runs if _is_named(run, fitted)}
     rows: list[Prediction] = []
@@ -67,14 +67,15 @@ def fidelity(  # noqa: PLR0913  options of a command
     options += ["--fitted", fitted] if fitted else []
     options += ["--add"] if add else []
     csv = out.with_name("results") / "fidelity.csv"
-    left_out = csv.with_name("fidelity_unsound.csv")
+    unsound_csv = csv.with_name("fidelity_unsound.csv")
+    unsound = {run.spec.run_id: why for run, why in left_out}
     if add:
+        here = {case_of(run.spec) for run in [*runs, *(run for run, _ in left_out)]}
+        stored = stored_predictions(csv)
+        rows = [row for row in stored if (row.load, row.controller, row.seed) not in here] + rows
         counted = {run.spec.run_id for run in runs}
-        known = {run: why for run, why in stored_unsound(left_out).items() if run not in counted}
-        unsound = known | unsound
-    new = {(row.load, row.controller, row.seed) for row in rows}
-    stored = stored_predictions(csv) if add else []
-    rows = [row for row in stored if (row.load, row.controller, row.seed) not in new] + rows
+        before = stored_unsound(unsound_csv).items()
+        unsound = {run: why for run, why in before if run not in counted} | unsound
     page = FidelityPage(
         rows=rows,
         asked=asked_runs(folder.name, measured),
@@ -84,7 +85,7 @@ def fidelity(  # noqa: PLR0913  options of a command
     )
     write_bytes(out, page.markdown().encode())
     write_bytes(csv, page.csv_text().encode())
-    write_bytes(left_out, page.unsound_csv_text().encode())
+    write_bytes(unsound_csv, page.unsound_csv_text().encode())
     typer.echo(f"Page: {out}\nEvery figure: {csv}")
 
 
@@ -112,8 +113,8 @@ def fit_flink(
     for folder in folders:
         runs, unsound = _runs_of(folder.resolve())
         looked_at += [run for run in runs if not fitted or _is_named(run, fitted)]
-        for run, why in unsound.items():
-            typer.echo(f"not looked at: {run} ({why})")
+        for run, why in unsound:
+            typer.echo(f"not looked at: {run.spec.run_id} ({why})")
     if not looked_at:
         raise SpecError("--fitted", [f"no run that counts is one of {fitted}, by seed or name"])
     text = as_yaml(fit(looked_at, root), looked_at[0].calibration["memory_factor"])
@@ -126,21 +127,21 @@ def _is_named(run: Run, seeds_or_runs: str) -> bool:
     return bool({run.spec.run_id, str(run.spec.seed)} & names)
 
 
-def _runs_of(folder: Path) -> tuple[list[Run], dict[str, str]]:
-    """The complete runs that count, and of the others why not. Raises SpecError without any."""
+def _runs_of(folder: Path) -> tuple[list[Run], list[tuple[Run, str]]]:
+    """The complete runs that count, and the others with why not. Raises SpecError without any."""
     from include.results.tables.covers import stored_runs
     from include.studies.fidelity.measure import why_unsound
 
-    runs, unsound = [], {}
+    runs, unsound = [], []
     for run in stored_runs(folder):
         if run.spec.testbed in ("simulated", "flow"):
             raise SpecError(str(folder), [f"run {run.spec.run_id} is on no engine"])
         if why := why_unsound(run, folder.parent):
-            unsound[run.spec.run_id] = why
+            unsound.append((run, why))
         else:
             runs.append(run)
     if not runs:
         raise SpecError(
-            str(folder), [f"no run counts: {run}, {why}" for run, why in unsound.items()]
+            str(folder), [f"no run counts: {run.spec.run_id}, {why}" for run, why in unsound]
         )
     return runs, unsound

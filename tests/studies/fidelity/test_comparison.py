@@ -6,7 +6,18 @@ from dataclasses import replace
 
 import pytest
 
-from include.studies.fidelity.comparison import FITTED, HELD_OUT, asked_runs, orders, predictions
+from include.cli import fidelity as command
+from include.experiment.run import resolve
+from include.experiment.spec import RunSpec
+from include.studies.fidelity import measure
+from include.studies.fidelity.comparison import (
+    FITTED,
+    HELD_OUT,
+    asked_runs,
+    case_of,
+    orders,
+    predictions,
+)
 from include.studies.fidelity.figures import FIGURES
 from include.studies.fidelity.page import FidelityPage, stored_predictions, stored_unsound
 
@@ -100,3 +111,31 @@ def test_the_page_has_every_run_and_says_what_is_beyond_a_limit_and_what_does_no
 def test_runs_that_are_to_come_are_those_of_the_spec():
     assert len(asked_runs("flink_tournament", {})) == 60
     assert asked_runs("mine", {("walk", "tide", 1): SAME}) == ["walk"]
+
+
+def test_with_add_every_run_is_where_its_latest_measurement_puts_it(tmp_path, monkeypatch):
+    page = tmp_path / "fidelity.md"
+    first, second = (
+        resolve(RunSpec(experiment="mine", controller="fixed", pattern="stepwise", btu_min=2,
+                        seed=seed, duration_min=2))
+        for seed in (1, 2)
+    )  # fmt: skip
+    for made in ("measured_figures", "predicted_figures"):
+        monkeypatch.setattr(
+            measure, made, lambda runs, *_: {case_of(run.spec): SAME for run in runs}
+        )
+
+    def told(counts, lost, *, add):
+        """Seeds with figures, and runs that do not count."""
+        found = [counts], [(run, "2 x host_lost") for run in lost]
+        monkeypatch.setattr(command, "_runs_of", lambda _: found)
+        command.fidelity(tmp_path / "mine", ["known"], add=add, out=page)
+        unsound = stored_unsound(tmp_path / "results" / "fidelity_unsound.csv")
+        assert all(f"- {run}: {why}" in page.read_text() for run, why in unsound.items())
+        figures = stored_predictions(tmp_path / "results" / "fidelity.csv")
+        return {row.seed for row in figures}, list(unsound)
+
+    assert told(first, [second], add=False) == ({1}, [second.spec.run_id])
+    assert told(second, [first], add=True) == ({2}, [first.spec.run_id])
+    assert told(first, [], add=True) == ({1, 2}, [])
+    assert told(second, [], add=False) == ({2}, [])
