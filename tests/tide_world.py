@@ -1,16 +1,19 @@
-"""What the tests of tide share: a setting, loads, losses and readings."""
+"""What the tests of tide share: a setting, loads, losses, readings and decisions."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from include.controllers.base import Setting
+from include.controllers.tide.controller import Tide
 from include.controllers.tide.estimates import Flow, Load, TideMemory
 from include.controllers.tide.loss import Loss
-from include.model.observation import Observation
+from include.model.decision import Action, Decision
+from include.model.observation import HostSample, InstanceSample, Observation
 from include.testing.builders import (
     a_host,
     a_sample,
@@ -58,3 +61,50 @@ def read(arrived: dict[str, int], completed: dict[str, int], busy: float = 1.0) 
 
 
 SEEN_BEFORE = TideMemory(seen_s=0.0)
+
+
+def remembered(**changes: Any) -> TideMemory:
+    """Every operator gets 1 item/s of 0.5 s on average, read 15 s ago."""
+    of_all = dict.fromkeys(FLOW.names, 1.0)
+    half = dict.fromkeys(FLOW.names, 0.5)
+    usual = TideMemory(
+        seen_s=3585.0, source_per_s={"S1": 1.0}, rate_per_s=of_all, work_s=half, done=of_all
+    )
+    return replace(usual, **changes)
+
+
+def long_known() -> TideMemory:
+    """So many items of 0.5 s that a few others make no difference."""
+    return remembered(work_s=dict.fromkeys(FLOW.names, 5e5), done=dict.fromkeys(FLOW.names, 1e6))
+
+
+def decide(
+    memory: TideMemory,
+    hosts: Iterable[HostSample],
+    running: Iterable[InstanceSample],
+    waiting: dict[str, int] | None = None,
+    arrived: int = 15,
+    setting: Setting = SETTING,
+    job_paused_s: float = 0.0,
+    **options: float,
+) -> tuple[TideMemory, Decision]:
+    """``job_paused_s``: what each of two starts of the job took, if it starts as a whole."""
+    samples = [
+        replace(
+            a_sample(name, (waiting or {}).get(name, 0)),
+            arrived_items=arrived,
+            completed_items=arrived,
+        )
+        for name in FLOW.names
+    ]
+    given_share = [replace(instance, cpu_share=0.5) for instance in running]
+    observation = replace(
+        an_observation(operators=samples, hosts=hosts, running=given_share),
+        job_starts=2,
+        job_paused_in_all_s=2 * job_paused_s,
+    )
+    return Tide(setting=setting, **options).decide(memory, observation)
+
+
+def actions_of(decision: Decision, *kinds: type) -> list[Action]:
+    return [action for action in decision.actions if isinstance(action, kinds)]

@@ -2,192 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
-from math import ceil
+from math import ceil, inf, nan
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 import include
-from include.controllers.base import Delays, Setting
-from include.controllers.plan import Plan
+from include.controllers.base import Delays
 from include.controllers.tide.changes import LASTS_S, Pauses
 from include.controllers.tide.controller import LONG_BTU_S, Tide
-from include.controllers.tide.estimates import TideMemory
 from include.controllers.tide.leases import hosts_for_work, instances_worth_leasing
-from include.controllers.tide.loss import Loss
-from include.controllers.tide.places import Places
 from include.experiment.run import resolve
 from include.experiment.spec import RunSpec
 from include.model.decision import (
-    Action,
-    Decision,
     LeaseHost,
     MigrateInstance,
     ProlongLease,
-    Reason,
     ReleaseHost,
     StartInstance,
     StopInstance,
-    Why,
 )
-from include.model.observation import HostSample, InstanceSample
 from include.runs.session import Session
 from include.testing.builders import (
     SMALL,
     a_host,
-    a_sample,
-    a_setting,
-    a_topology,
     an_observation,
-    an_operator,
     instances,
 )
-from tests.tide_world import FLOW, SETTING, a_load, a_loss
-
-
-def remembered(**changes: Any) -> TideMemory:
-    """Every operator gets 1 item/s of 0.5 s on average, read 15 s ago."""
-    of_all = dict.fromkeys(FLOW.names, 1.0)
-    half = dict.fromkeys(FLOW.names, 0.5)
-    usual = TideMemory(
-        seen_s=3585.0, source_per_s={"S1": 1.0}, rate_per_s=of_all, work_s=half, done=of_all
-    )
-    return replace(usual, **changes)
-
-
-def long_known() -> TideMemory:
-    """So many items of 0.5 s that a few others make no difference."""
-    return remembered(work_s=dict.fromkeys(FLOW.names, 5e5), done=dict.fromkeys(FLOW.names, 1e6))
-
-
-def decide(
-    memory: TideMemory,
-    hosts: Iterable[HostSample],
-    running: Iterable[InstanceSample],
-    waiting: dict[str, int] | None = None,
-    arrived: int = 15,
-    setting: Setting = SETTING,
-    job_paused_s: float = 0.0,
-    **options: float,
-) -> tuple[TideMemory, Decision]:
-    """``job_paused_s``: what each of two starts of the job took, if it starts as a whole."""
-    samples = [
-        replace(
-            a_sample(name, (waiting or {}).get(name, 0)),
-            arrived_items=arrived,
-            completed_items=arrived,
-        )
-        for name in FLOW.names
-    ]
-    given_share = [replace(instance, cpu_share=0.5) for instance in running]
-    observation = replace(
-        an_observation(operators=samples, hosts=hosts, running=given_share),
-        job_starts=2,
-        job_paused_in_all_s=2 * job_paused_s,
-    )
-    return Tide(setting=setting, **options).decide(memory, observation)
-
-
-def actions_of(decision: Decision, *kinds: type) -> list[Action]:
-    return [action for action in decision.actions if isinstance(action, kinds)]
-
-
-class TestWhoGetsAPlace:
-    def test_free_room_goes_where_it_saves_most(self) -> None:
-        _, decided = decide(remembered(), [a_host()], instances({"h1": "O1 O2 O3"}), {"O2": 90})
-        assert actions_of(decided, StartInstance) == [StartInstance("O2", "h1")]
-        assert "O2 has 1 instances; one more saves" in decided.because
-
-    @pytest.mark.parametrize(("least_gain", "starts"), [(2.0, True), (20.0, False)])
-    def test_an_instance_starts_only_if_it_saves_the_least_gain(
-        self, least_gain: float, starts: bool
-    ) -> None:
-        """Of O2 a second one saves 14.5 late items per second; O3 has none."""
-        running = instances({"h1": "O1 O2"})
-        _, decided = decide(remembered(), [a_host()], running, {"O2": 90}, least_gain=least_gain)
-        started = actions_of(decided, StartInstance)
-        assert StartInstance("O3", "h1") in started
-        assert (StartInstance("O2", "h1") in started) == starts
-
-    def test_an_operator_gives_way_to_one_that_saves_more(self) -> None:
-        _, decided = decide(remembered(), [a_host()], instances({"h1": "O1 O1 O2 O3"}), {"O3": 400})
-        assert actions_of(decided, StopInstance, StartInstance) == [
-            StopInstance("i2"),
-            StartInstance("O3", "h1"),
-        ]
-        assert "i2 gives its place, costing" in decided.because
-
-    def test_nobody_gives_its_last_instance(self) -> None:
-        full = a_host(), a_host("h2", up=False)
-        _, decided = decide(remembered(), full, instances({"h1": "O1 O2 O3 O3"}), {"O3": 900})
-        assert not actions_of(decided, StopInstance)
-
-    @pytest.mark.parametrize(
-        ("memory_mb", "on", "gives"),
-        [
-            ((1000, 1000), {"h1": "O1 O1 O1 O2", "h2": "O3 O3"}, ["i3", "i2"]),
-            ((1000, 1000), {"h1": "O1 O1 O2 O2", "h2": "O3 O3"}, ["i2", "i4"]),
-            ((1000, 1000), {"h1": "O1 O2 O3", "h2": "O3 O3"}, []),
-            ((500, 1000), {"h1": "O1 O1 O2 O2 O2", "h2": "O3 O3"}, ["i5", "i4"]),
-            ((1000, 2000), {"h1": "O1 O1 O1 O1", "h2": "O2 O3"}, ["i4", "i3"]),
-            (
-                (1000, 1000),
-                {"h1": "O2 O2 O2 O2", "h2": "O1 O1 O1 O1", "h3": "O3 O3"},
-                ["i8", "i7"],
-            ),
-        ],
-        ids=["of one operator", "of two", "no last ones", "no needless ones",
-             "though a last one has such a place", "where they are missed least"],
-    )  # fmt: skip
-    def test_several_on_a_host_give_their_places_to_a_large_one(
-        self, memory_mb: tuple[float, float], on: dict[str, str], gives: list[str]
-    ) -> None:
-        """Items of O3, of 2,000 MB, keep all of its instances busy for ``work_off_s``, and an
-        eighth of another."""
-        sizes = {"O1": memory_mb[0], "O2": memory_mb[1], "O3": 2000.0}
-        topology = a_topology(*[an_operator(name, memory_mb=mb) for name, mb in sizes.items()])
-        waiting = {"O2": 10, "O3": 80 * " ".join(on.values()).count("O3") - 30}
-        _, decided = decide(
-            long_known(), map(a_host, on), instances(on), waiting, setting=a_setting(topology)
-        )
-        to = "h2" if "i8" in gives else "h1"
-        assert actions_of(decided, StopInstance, StartInstance) == [
-            *map(StopInstance, gives),
-            *[StartInstance("O3", to)] * bool(gives),
-        ]
-
-    def test_several_places_are_given_only_if_that_saves_more(self) -> None:
-        """Each costs O1 2 late items per second, and the pause of its first stop 100."""
-        topology = a_topology("O1", an_operator("O2", memory_mb=2000.0))
-        plan = Plan(
-            a_setting(topology),
-            an_observation(hosts=[a_host()], running=instances({"h1": "O1 O1 O1 O1"})),
-        )
-
-        class Given(Loss):
-            def gain(self, instances: Any, rows: Any = None) -> Any:
-                return np.where(instances < 1, self.load.waiting, -1.0)
-
-            def cost(self, instances: Any) -> Any:
-                return np.where(instances > 1, 2.0, np.inf)
-
-        for gain, stops in ((106.9, 0), (107.1, 2)):
-            loss = replace(a_loss(a_load(rate_per_s=[1.0] * 2, waiting=[0.0, gain])))
-            tried, given = plan.copy(), Given(**vars(loss))
-            places = Places(tried, given, topology.operator_names, ["h1"])
-            places.swap(3.0, np.zeros(2), np.array([100.0, 0.0]))
-            made = tried.decision(Why(Reason.NOTHING_TO_DO, ""))
-            assert len(actions_of(made, StopInstance)) == stops
-            assert ("costing 104.0" in made.because) == bool(stops)
-
-    def test_an_operator_without_instances_comes_first(self) -> None:
-        _, decided = decide(remembered(), [a_host()], instances({"h1": "O1 O1 O1 O3"}))
-        assert actions_of(decided, StartInstance) == [StartInstance("O2", "h1")]
-        assert "O2 has no instance" in decided.because
+from tests.tide_world import (
+    FLOW,
+    SETTING,
+    a_load,
+    a_loss,
+    actions_of,
+    decide,
+    long_known,
+    remembered,
+)
 
 
 class TestWhatAChangeCosts:
@@ -566,7 +419,10 @@ def test_long_items_are_not_left_waiting_for_the_price_of_a_host() -> None:
 def test_options_that_make_no_sense_are_all_named() -> None:
     wrong = Tide(setting=SETTING, care=0.0, disturbed=1.0, overload=0.5, uneven=-1.0)
     assert len(list(wrong.problems())) == 4
-    assert SMALL.memory_mb // 1000 == 4
+    for least_gain in (-1.0, nan, inf, 1e12):
+        (problem,) = Tide(setting=SETTING, least_gain=least_gain).problems()
+        assert "at least 0 and below 1e+12" in problem
+    assert not list(Tide(setting=SETTING, least_gain=0.0).problems())
 
 
 @pytest.mark.parametrize("pattern", ["stepwise", "random_walk_1"])
