@@ -218,7 +218,7 @@ def test_the_days_of_tide_are_an_experiment(tmp_path: Path) -> None:
 
 def test_the_small_hosts_of_tide_are_an_experiment(tmp_path: Path) -> None:
     points = list(load_spec(write(tmp_path, "small.yaml", "docs/tide.md: small_hosts")).points())
-    assert len(points) == 3 * 12
+    assert len(points) == 2 * 12
     assert {point.testbed for point in points} == {"simulated"}
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -107,7 +106,7 @@ def test_several_places_are_given_only_if_that_saves_more() -> None:
             return np.where(instances > 1, 2.0, np.inf)
 
     for gain, stops in ((106.9, 0), (107.1, 2)):
-        loss = replace(a_loss(a_load(rate_per_s=[1.0] * 2, waiting=[0.0, gain])))
+        loss = a_loss(a_load(rate_per_s=[1.0] * 2, waiting=[0.0, gain]))
         tried, given = plan.copy(), Given(**vars(loss))
         places = Places(tried, given, topology.operator_names, ["h1"])
         places.swap(3.0, np.zeros(2), np.array([100.0, 0.0]))
