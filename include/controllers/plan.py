@@ -143,8 +143,8 @@ class Plan:
     def free_without_stopping(self, host: str) -> Capacity:
         """Free capacity of a host if its stopping instances took no room."""
         left = self.free[host].left
-        for instance in self._observation.instances.values():
-            if instance.host == host and (instance.stopping or instance.instance in self._gone):
+        for instance in self._observation.holding(host):
+            if instance.stopping or instance.instance in self._gone:
                 left = left.more(self.operator(instance.operator))
         return left
 
@@ -199,8 +199,9 @@ class Plan:
         gone = self._gone
         counts = Counter(
             instance.operator
-            for instance in self._observation.instances.values()
-            if not instance.stopping and instance.host in hosts and instance.instance not in gone
+            for host in hosts
+            for instance in self._observation.on_host(host)
+            if instance.instance not in gone
         )
         return np.array([counts[name] for name in self._place], dtype=np.int64)
 

@@ -128,6 +128,10 @@ class Observation:
 
     def on_host(self, host: str) -> tuple[InstanceSample, ...]:
         """Instances on the host that run or start."""
+        return tuple(instance for instance in self.holding(host) if not instance.stopping)
+
+    def holding(self, host: str) -> tuple[InstanceSample, ...]:
+        """All instances on the host, those that stop too."""
         return self._by_host.get(host, ())
 
     @cached_property
@@ -142,6 +146,5 @@ class Observation:
     def _by_host(self) -> dict[str, tuple[InstanceSample, ...]]:
         groups: defaultdict[str, list[InstanceSample]] = defaultdict(list)
         for instance in self.instances.values():
-            if not instance.stopping:
-                groups[instance.host].append(instance)
+            groups[instance.host].append(instance)
         return {name: tuple(group) for name, group in groups.items()}

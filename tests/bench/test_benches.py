@@ -11,7 +11,7 @@ import pytest
 
 from include.controllers import CONTROLLERS
 from tests.bench import __main__ as ours
-from tests.bench import growth, wide
+from tests.bench import decisions, growth, wide
 
 pytestmark = pytest.mark.long
 
@@ -134,6 +134,11 @@ def test_decisions(bench: Bench) -> None:
     heading, *rows = output.splitlines()
     assert "2,000 instances" in heading
     assert [row.split()[0] for row in rows] == list(CONTROLLERS)
+
+
+def test_a_decision_that_grows_too_fast_is_named() -> None:
+    assert list(decisions.problems({"btu": decisions.GROWS_AT_MOST})) == []
+    assert [text.split()[3] for text in decisions.problems({"btu": 9, "tide": 26})] == ["tide"]
 
 
 def test_decisions_at_work(bench: Bench) -> None:

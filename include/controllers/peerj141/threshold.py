@@ -27,13 +27,11 @@ def first_or_freer(plan: Plan, candidates: Sequence[InstanceSample]) -> Instance
     Stopping instances take no room there (``ReasonerUtility``).
     """
     chosen = candidates[0]
+    most = plan.free_without_stopping(chosen.host)
     for candidate in candidates[1:]:
-        most, room = (
-            plan.free_without_stopping(chosen.host),
-            plan.free_without_stopping(candidate.host),
-        )
+        room = plan.free_without_stopping(candidate.host)
         if room.memory_mb > most.memory_mb and room.cpu_cores > most.cpu_cores:
-            chosen = candidate
+            chosen, most = candidate, room
     return chosen
 
 
