@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
+
+from msgspec import structs
 
 from include.model.observation import InstanceSample, Observation, OperatorSample
 from include.testing.builders import a_host, a_sample, an_instance, an_observation
@@ -28,7 +29,7 @@ def look(
         an_instance(f"{name}-{n}", name, cpu_share=share) for n, share in enumerate(shares)
     ]
     instances += [an_instance(f"{name}-u{n}", name, ready=False) for n in range(unready)]
-    return replace(a_sample(name, waiting, durations_ms), **sample), instances
+    return structs.replace(a_sample(name, waiting, durations_ms), **sample), instances
 
 
 def looked(now_s: float, *looks: Look) -> Observation:

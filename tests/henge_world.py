@@ -8,6 +8,8 @@ from dataclasses import replace
 from itertools import count
 from typing import Any
 
+from msgspec import structs
+
 from include.controllers.henge.controller import Henge
 from include.controllers.henge.memory import HengeMemory
 from include.model.decision import LeaseHost, StartInstance, StopInstance
@@ -115,7 +117,7 @@ class World:
 
     def _sample(self, name: str) -> OperatorSample:
         items = {"arrived_items": 1, "completed_items": 1}
-        return replace(a_sample(name, 0, ()), **items, capacity=self.capacity[name])
+        return structs.replace(a_sample(name, 0, ()), **items, capacity=self.capacity[name])
 
     def _tenants(self) -> dict[str, TenantSample]:
         return {

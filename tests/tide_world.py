@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from msgspec import structs
 
 from include.controllers.base import Setting
 from include.controllers.tide.controller import Tide
@@ -53,7 +54,7 @@ def a_loss(load: Load | None = None, **options: float) -> Loss:
 def read(arrived: dict[str, int], completed: dict[str, int], busy: float = 1.0) -> Observation:
     """Operators with these items in 15 s, each with one instance that is so busy."""
     samples = [
-        replace(a_sample(name, 0), arrived_items=count, completed_items=completed[name])
+        structs.replace(a_sample(name, 0), arrived_items=count, completed_items=completed[name])
         for name, count in arrived.items()
     ]
     running = [an_instance(f"i-{name}", name, cpu_share=busy) for name in arrived]
@@ -90,14 +91,14 @@ def decide(
 ) -> tuple[TideMemory, Decision]:
     """``job_paused_s``: what each of two starts of the job took, if it starts as a whole."""
     samples = [
-        replace(
+        structs.replace(
             a_sample(name, (waiting or {}).get(name, 0)),
             arrived_items=arrived,
             completed_items=arrived,
         )
         for name in FLOW.names
     ]
-    given_share = [replace(instance, cpu_share=0.5) for instance in running]
+    given_share = [structs.replace(instance, cpu_share=0.5) for instance in running]
     observation = replace(
         an_observation(operators=samples, hosts=hosts, running=given_share),
         job_starts=2,

@@ -1,1 +1,1 @@
-"""The nouns of the field: frozen, unit in the name, standard library only."""
+"""The nouns of the field: frozen, unit in the name; standard library and msgspec only."""

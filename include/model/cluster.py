@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from math import inf
 
+from msgspec import structs
+
 from include.model.decision import (
     Action,
     LeaseHost,
@@ -129,7 +131,7 @@ class PlannedCluster:
     def _prolong(self, host: str) -> Iterator[str]:
         if host in self.hosts:
             paid_until_s = self.hosts[host].paid_until_s + self.btu_s
-            self.hosts[host] = replace(self.hosts[host], paid_until_s=paid_until_s)
+            self.hosts[host] = structs.replace(self.hosts[host], paid_until_s=paid_until_s)
         else:
             yield f"there is no lease of {host} to prolong"
 

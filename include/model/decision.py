@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True)
-class StartInstance:
+
+class StartInstance(Struct, frozen=True, gc=False):
     """Start one instance. ``host`` is a leased host or the handle of a LeaseHost before it."""
 
     operator: str
@@ -130,8 +131,7 @@ class Why:
         return Why(self.reason, self.sentence + more)
 
 
-@dataclass(frozen=True, slots=True)
-class Reasoned:
+class Reasoned(Struct, frozen=True, gc=False):
     """One action, the sentence that explains it, and the reason that it gives."""
 
     action: Action
@@ -155,8 +155,7 @@ class Decision:
         return tuple(step.action for step in self.steps)
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(Struct, frozen=True, gc=False):
     """What became of one action. ``subject`` is the real id of what was started or leased."""
 
     action: Action

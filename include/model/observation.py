@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import fmean
 
+from msgspec import Struct
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OperatorSample:
+
+class OperatorSample(Struct, frozen=True, kw_only=True, gc=False):
     """One operator, as the monitor read it. Item counts are since the last observation."""
 
     operator: str
@@ -53,8 +54,7 @@ class OperatorSample:
         return fmean(self.durations_ms) if self.durations_ms else None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HostSample:
+class HostSample(Struct, frozen=True, kw_only=True, gc=False):
     """A leased host. ``cpu_share`` and ``memory_share`` are absent (None) while it boots."""
 
     host: str
@@ -70,8 +70,7 @@ class HostSample:
     """CPU load: instances and other processes that run or wait for a core, on average."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class InstanceSample:
+class InstanceSample(Struct, frozen=True, kw_only=True, gc=False):
     """A running copy of an operator. A stopping one holds its place, and takes no new items
     unless it was told to serve on."""
 
@@ -87,8 +86,7 @@ class InstanceSample:
     """Of what the instance reserves."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TenantSample:
+class TenantSample(Struct, frozen=True, kw_only=True, gc=False):
     """One tenant of a shared cluster, as its users see it; a query is a tenant, too.
 
     ``latency_ms`` is the mean time from the source to the sinks, ``tail_latency_ms`` its 95th

@@ -21,6 +21,8 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from msgspec import structs
+
 from include.controllers import CONTROLLERS
 from include.controllers.base import Setting
 from include.controllers.deployment import first_deployment
@@ -88,7 +90,7 @@ def at_some_time(topology: Topology, hosts: int, instances: int, now_s: float) -
             durations_ms=[draw.uniform(1200, 1900) if late else 300.0 for _ in range(5)],
         )
         counts = {"arrived_items": 1000, "completed_items": 990}
-        samples.append(replace(sample, **counts, capacity=draw.uniform(0.05, 0.9)))
+        samples.append(structs.replace(sample, **counts, capacity=draw.uniform(0.05, 0.9)))
     seen = an_observation(
         now_s=now_s,
         operators=samples,

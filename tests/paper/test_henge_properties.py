@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 from pydantic import TypeAdapter
 
 from include.controllers.henge.controller import Henge
@@ -127,6 +128,8 @@ def test_a_topology_without_tenants_is_one_job_with_the_slos_of_its_operators() 
     memory, decision = henge.decide(henge.initial_memory(), observation)
     assert memory.utilities == {"chain": 0.5}
     assert decision.actions == (StartInstance("O2", "h1"),) * 10
-    unknown = [replace(instance, cpu_share=None) for instance in observation.instances.values()]
+    unknown = [
+        structs.replace(instance, cpu_share=None) for instance in observation.instances.values()
+    ]
     blind = replace(observation, instances={instance.instance: instance for instance in unknown})
     assert henge.decide(henge.initial_memory(), blind)[1].actions == ()

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec import structs
 
 from include.controllers import CONTROLLERS
 from include.controllers.peerj141.threshold import READINGS, Threshold
@@ -126,9 +125,9 @@ def test_the_first_stops_unless_another_host_has_more_memory_and_more_cpu_free(
 ) -> None:
     running = instances({"h1": "O1 O2 O2", "h2": on_h2.removesuffix(" stopping")})
     if "stopping" in on_h2:  # i1 is on the emptier host once what stops is left out
-        running[1:3] = [replace(instance, stopping=True) for instance in running[1:3]]
+        running[1:3] = [structs.replace(instance, stopping=True) for instance in running[1:3]]
     else:
-        running[2] = replace(running[2], stopping=on_h2 == "O1 O2")  # both hosts are alike
+        running[2] = structs.replace(running[2], stopping=on_h2 == "O1 O2")  # both hosts are alike
     observation = an_observation(
         operators=[a_sample("O1", 0), a_sample("O2", 100)],
         hosts=[a_host("h1"), a_host("h2")],
@@ -142,10 +141,10 @@ def test_the_first_stops_unless_another_host_has_more_memory_and_more_cpu_free(
 def test_the_runtime_compares_the_longest_queue_with_what_instances_hold(
     reading: str, stops: int
 ) -> None:
-    held = replace(a_sample("O1", waiting_items=15), longest_queue_items=20)
+    held = structs.replace(a_sample("O1", waiting_items=15), longest_queue_items=20)
     observation = cluster_of({"h1": "O1 O1"}, held)
     assert len(decide(observation, reading=reading).actions) == stops
-    many = replace(a_sample("O1", waiting_items=600), longest_queue_items=250)
+    many = structs.replace(a_sample("O1", waiting_items=600), longest_queue_items=250)
     observation = cluster_of({"h1": "O1"}, many)
     assert len(decide(observation, reading=reading).actions) == stops
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
+from msgspec import structs
 
 from include.controllers import CONTROLLERS
 from include.controllers.peerj141.btu import Btu, BtuMemory
@@ -199,7 +198,7 @@ def test_the_runtime_keeps_the_first_host_that_ends_after_an_order(
 
 def test_the_runtime_counts_the_longest_queue_with_what_instances_hold() -> None:
     def starts(waiting_items: int, longest: int, **options: bool) -> int:
-        sample = replace(late("O1", waiting_items), longest_queue_items=longest)
+        sample = structs.replace(late("O1", waiting_items), longest_queue_items=longest)
         observation = cluster_of({"h1": "O1"}, sample)
         return len(actions(BtuRuntime(setting=a_setting(), **options), observation))
 

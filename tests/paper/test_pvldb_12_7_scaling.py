@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 from pydantic import TypeAdapter
 
 from include.controllers.pvldb127.filtered import FILTERS, Filtered
@@ -41,9 +42,11 @@ def cluster(now_s: float, *loads: float | None, starting: int = 0, arrived: int 
     ]
     return an_observation(
         now_s=now_s,
-        operators=[replace(a_sample("O1"), arrived_items=arrived)],
+        operators=[structs.replace(a_sample("O1"), arrived_items=arrived)],
         hosts=[a_host(instance.host, flavor="vm") for instance in running],
-        running=[replace(instance, **changes.get(instance.instance, {})) for instance in running],
+        running=[
+            structs.replace(instance, **changes.get(instance.instance, {})) for instance in running
+        ],
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 from pydantic import TypeAdapter
 
 from include.controllers import CONTROLLERS
@@ -186,7 +187,7 @@ def _with(observation, since_the_beginning, now_s):
     operators = {}
     for name, sample in observation.operators.items():
         *_, (_, _, busy, more) = (reading[name] for reading in since_the_beginning)
-        operators[name] = replace(
+        operators[name] = structs.replace(
             sample,
             arrived_in_all=sum(reading[name][0] for reading in since_the_beginning),
             completed_in_all=sum(reading[name][1] for reading in since_the_beginning),

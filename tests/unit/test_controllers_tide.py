@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 
 from include.controllers.tide.estimates import Flow, TideMemory, expected, learned, likely, load_of
 from include.controllers.tide.leases import hosts_for, instances_worth_leasing
@@ -64,7 +65,7 @@ class TestWhatItKnows:
         setting = a_setting()
         flow = Flow(replace(setting, flavor=replace(setting.flavor, vcpus=vcpus)))
         observation = read({"O1": 75}, {"O1": 75}, busy=0.5)
-        sample = replace(observation.operators["O1"], busy_in_all_s=counted_s)
+        sample = structs.replace(observation.operators["O1"], busy_in_all_s=counted_s)
         observation = replace(observation, operators={"O1": sample})
         load = load_of(learned(SEEN_BEFORE, observation, flow, 600.0, 15.0), flow)
         assert load.service_s[flow.row["O1"]] == pytest.approx(service_s)
@@ -72,9 +73,9 @@ class TestWhatItKnows:
     def test_before_cpu_is_read_items_took_what_the_fastest_one_took(self) -> None:
         """Instances are read twice before their CPU is known; o_slo would say far too much."""
         observation = read({"O1": 75}, {"O1": 75})
-        sample = replace(observation.operators["O1"], durations_ms=(900.0, 40.0, 60.0))
+        sample = structs.replace(observation.operators["O1"], durations_ms=(900.0, 40.0, 60.0))
         unread = {
-            name: replace(instance, cpu_share=None)
+            name: structs.replace(instance, cpu_share=None)
             for name, instance in observation.instances.items()
         }
         first = replace(observation, operators={"O1": sample}, instances=unread)
@@ -109,7 +110,7 @@ class TestWhatItKnows:
         names, memory = FLOW.names, TideMemory()
         for now_s, in_all in ((0.0, 0), (15.0, 150)):
             samples = [
-                replace(
+                structs.replace(
                     a_sample(name, 0),
                     arrived_items=0,
                     completed_items=0,
@@ -129,7 +130,7 @@ class TestWhatItKnows:
         flow, memory = Flow(a_setting(monitor_every_s=10.0)), TideMemory()
         for now_s, read_s in ((15.0, 10), (30.0, 30), (45.0, 40), (60.0, 60)):
             of_all = {"arrived_in_all": 10 * read_s, "completed_in_all": 10 * read_s}
-            samples = [replace(a_sample(name, 0), **of_all) for name in flow.names]
+            samples = [structs.replace(a_sample(name, 0), **of_all) for name in flow.names]
             observation = an_observation(operators=samples, now_s=now_s)
             memory = learned(memory, observation, flow, 600.0, 15.0)
             assert set(memory.rate_per_s.values()) <= {10.0}
@@ -142,7 +143,7 @@ class TestWhatItKnows:
         for now_s, starts, done in looks:
             of_all = {"arrived_in_all": 20 * int(now_s), "completed_in_all": 10 * int(now_s)}
             samples = [
-                replace(
+                structs.replace(
                     a_sample(name, done), **of_all, busy_in_all_s=now_s / 2, durations_ms=(9e3,)
                 )
                 for name in FLOW.names
@@ -172,7 +173,7 @@ class TestWhatATestbedNeedsToSpare:
 
     def compared_with(self, share: float | None, before: int = 3, instances: int = 3) -> float:
         running = [an_instance(f"i-{n}", "O1") for n in range(instances)]
-        sample = replace(a_sample("O1"), late_share=share)
+        sample = structs.replace(a_sample("O1"), late_share=share)
         observation = an_observation(operators=[sample], running=running, now_s=15.0)
         known = replace(SEEN_BEFORE, serving={"O1": before})
         memory = compared(known, observation, FLOW, self.LOSS, 15.0, 600.0)
@@ -202,7 +203,7 @@ class TestWhatATestbedNeedsToSpare:
         assert few < many
 
     def test_what_waits_while_nothing_works_asks_for_nothing(self) -> None:
-        idle = replace(a_sample("O1", waiting_items=50), busy_share=0.1)
+        idle = structs.replace(a_sample("O1", waiting_items=50), busy_share=0.1)
         memory = learned(TideMemory(), an_observation(operators=[idle]), FLOW, 600.0, 15.0)
         assert memory.waiting["O1"] == pytest.approx(5.0)
 

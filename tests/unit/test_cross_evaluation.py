@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 
 import pytest
+from msgspec import structs
 
 from include.controllers import CONTROLLERS
 from include.controllers.deployment import first_deployment
@@ -72,7 +73,7 @@ def started_on(cpu_shared: bool) -> list[str]:
     setting = a_setting(flavor=replace(SMALL, cpu_shared=cpu_shared))
     made = Threshold(setting=setting)
     observation = cluster_of(
-        {"h1": "O1 O1", "h2": "O2"}, replace(a_sample("O1"), waiting_items=5000)
+        {"h1": "O1 O1", "h2": "O2"}, structs.replace(a_sample("O1"), waiting_items=5000)
     )
     decided = made.decide(made.initial_memory(), observation)[1]
     return [action.host for action in decided.actions if isinstance(action, StartInstance)]

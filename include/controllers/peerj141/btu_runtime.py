@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from msgspec import structs
 from numpy.typing import NDArray
 
 from include.controllers.peerj141 import rounds
@@ -66,7 +67,7 @@ class BtuRuntime(Btu):
         operators = {
             name: sample
             if sample.longest_queue_items is None
-            else replace(sample, waiting_items=sample.longest_queue_items)
+            else structs.replace(sample, waiting_items=sample.longest_queue_items)
             for name, sample in observation.operators.items()
         }
         return replace(observation, operators=operators)
