@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 
+@pytest.mark.parametrize("in_files", [False, True])
 @pytest.mark.parametrize("counts", [[0, 3], [3, 0], [0, 0, 2, 0, 4], [5]])
 def test_windows_without_rows_hide_no_others(
-    spark: SparkSession, tmp_path: Path, counts: list[int]
+    spark: SparkSession, tmp_path: Path, counts: list[int], *, in_files: bool
 ) -> None:
     part = tmp_path / "measurements" / "scaling_activity" / "experiment=e" / "run=r"
     part.mkdir(parents=True)
@@ -33,7 +34,7 @@ def test_windows_without_rows_hide_no_others(
         ]  # fmt: skip
         pq.write_table(pa.Table.from_pylist(rows, schema), part / f"part-{window:03}.parquet")
     own = spark.newSession()
-    register(own, tmp_path, {"scaling_activity": [str(part)]}, here=True)
+    register(own, {"scaling_activity": [str(part)]}, tmp_path if in_files else None)
     assert own.sql("SELECT COUNT(*), COUNT(DISTINCT run) FROM scaling_activity").first() == (
         sum(counts), 1,
     )  # fmt: skip

@@ -109,7 +109,7 @@ def test_compiled_queries_on_many_rows_give_the_bytes_of_interpreted_ones(
     folder: Path, other: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(build, "MOST_INTERPRETED_ROWS", 0)
-    monkeypatch.setattr(build, "MOST_ROWS_READ_HERE", 0)
+    monkeypatch.setattr(build, "MOST_ROWS_OF_ONE_COMPILER", 0)
     build_tables(other, master="local[2]")
     for path in (folder / "staged").iterdir():
         assert (other / "staged" / path.name).read_bytes() == path.read_bytes(), path.name

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+import shutil
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +21,7 @@ from include.results.tables.catalogue import INPUT_CHECKS, PUBLISHED, SQL_ROOT, 
 from include.results.tables.covers import read_covers, read_parts
 from include.results.tables.measured import (
     MOST_INTERPRETED_ROWS,
-    MOST_ROWS_READ_HERE,
+    MOST_ROWS_OF_ONE_COMPILER,
     check_files,
     complete_runs,
     register,
@@ -49,6 +53,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
+ROWS = ".rows-"
+DAY_S = 86_400.0
+
+
 def build_tables(
     folder: Path, runs: Sequence[str] = (), *, master: str | None = "local[*]"
 ) -> dict[str, int]:
@@ -69,13 +77,13 @@ def build_tables(
     sources = sources_of(folder, chosen)
     paths, torn = _readable(folder, chosen)
     rows = rows_read(folder, [run for run in chosen if run not in torn])
-    few, here = rows <= MOST_INTERPRETED_ROWS, rows <= MOST_ROWS_READ_HERE
+    few, many = rows <= MOST_INTERPRETED_ROWS, rows > MOST_ROWS_OF_ONE_COMPILER
     computed = {COVER: read_covers(folder), COST_PART: read_parts(folder)}
-    with spark_session(master, many=not here, small=few) as spark:
-        register(spark, folder, paths, here=here)
+    with _folder_of_rows(folder) as in_files, spark_session(master, many=many, small=few) as spark:
+        register(spark, paths, None if few else in_files)
         for name, rows_of_table in computed.items():
             spark.createDataFrame(rows_of_table).createOrReplaceTempView(name)
-        results = _queried(spark, at_once=2 if few else 1)
+        results = _queried(spark, at_once=1 if many else 2)
     measured = results["runs"].to_pylist()
     require_same_files(folder, measured)
     require_each_once(folder, measured)
@@ -113,6 +121,16 @@ def _rows_of_other_runs(rows: pa.Table, runs: Quarantine) -> pa.Table:
     import pyarrow.compute as pc
 
     return rows.filter(pc.invert(pc.is_in(rows["run"], pa.array(list(runs), pa.string()))))
+
+
+@contextmanager
+def _folder_of_rows(folder: Path) -> Iterator[Path]:
+    """A folder for what is there while tables are built; what was killed a day ago goes."""
+    for left_over in folder.glob(f"{ROWS}*"):
+        if time.time() - left_over.stat().st_mtime > DAY_S:
+            shutil.rmtree(left_over, ignore_errors=True)
+    with TemporaryDirectory(prefix=ROWS, dir=folder) as in_files:
+        yield Path(in_files)
 
 
 def _readable(folder: Path, runs: Sequence[str]) -> tuple[dict[str, list[str]], Quarantine]:

@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import yaml
+from include.files.plain_yaml import read_yaml
 
 SQL_ROOT = Path(__file__).parents[3] / "sql"
 
@@ -107,7 +107,8 @@ def is_by_run(table: str) -> bool:
     return "run" in schema_of(table).column_names
 
 
+@cache
 def read_sql_yaml(folder: str, name: str) -> Any:
-    """The content of ``sql/tables/<folder>/<name>.yaml``."""
+    """The content of ``sql/tables/<folder>/<name>.yaml``; nobody changes it."""
     path = SQL_ROOT / "tables" / folder / f"{name}.yaml"
-    return yaml.safe_load(path.read_text(encoding="utf-8"))
+    return read_yaml(path.read_text(encoding="utf-8"))

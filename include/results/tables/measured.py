@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import fields
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, get_type_hints
 
@@ -20,9 +21,11 @@ FEW_ROWS = ("run", "operator", "price", "billing", "lease")
 and would open a thousand files for a thousand runs: they are read once, here."""
 
 MOST_INTERPRETED_ROWS = 500_000
-"""More of them, and compiling the queries pays for itself. A run of two hours has 20,000."""
-MOST_ROWS_READ_HERE = 5_000_000
-"""More of them, and executors read the files themselves; Java's second compiler pays for itself."""
+"""More of them, and compiling the queries pays for itself. A run of two hours has 15,000."""
+MOST_ROWS_OF_ONE_COMPILER = 5_000_000
+"""More of them, and Java's second compiler pays for itself."""
+_ROWS_AT_ONCE = 200_000
+"""Rows that are in memory here, and a row group of the file that they go to."""
 
 _AGAIN = f"{command('run', 'SPEC')} measures it again, where SPEC is the file of the experiment."
 
@@ -102,43 +105,60 @@ def rows_read(folder: Path, runs: Sequence[str]) -> int:
 
 
 def register(
-    spark: SparkSession, folder: Path, paths: dict[str, list[str]], *, here: bool = False
+    spark: SparkSession, paths: dict[str, list[str]], in_files: Path | None = None
 ) -> None:
     """Name each measured table as a view; one without files is an empty view.
 
-    ``here`` says that none has so many rows that executors had better read them.
+    Tables with many rows are written to one file each in the folder ``in_files``, which executors
+    see too: a file of every run would be opened by every query. None hands their rows to Spark.
     """
     import pyarrow as pa
 
     for table, parts in paths.items():
         if table in UNREAD:
             continue
-        columns = spark_columns(table)
         if not parts:
             frame = spark.createDataFrame(pa.schema(arrow_columns(table)).empty_table())
-        elif here or table in FEW_ROWS:
-            frame = spark.createDataFrame(_rows_of(parts))
+        elif in_files is None or table in FEW_ROWS:
+            # In one piece: Spark takes a piece without rows for the end of all.
+            frame = spark.createDataFrame(pa.concat_tables(_rows_of(parts)).combine_chunks())
         else:
-            base = str(folder / "measurements" / table)
-            frame = spark.read.schema(columns).option("basePath", base).parquet(*parts)
+            file = in_files / f"{table}.parquet"
+            _write_rows(file, parts)
+            frame = spark.read.schema(spark_columns(table)).parquet(str(file))
         frame.createOrReplaceTempView(table)
 
 
-def _rows_of(parts: Sequence[str]) -> pa.Table:
-    """The rows of a small table of many runs, with the columns that its folders stand for."""
+def _write_rows(file: Path, parts: Sequence[str]) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    tables = []
+    some = list[pa.Table]()
+    tables = _rows_of(parts)
+    first = next(tables)
+    with pq.ParquetWriter(file, first.schema, compression="zstd") as writer:
+        for rows in chain([first], tables):
+            some.append(rows)
+            if sum(each.num_rows for each in some) >= _ROWS_AT_ONCE:
+                writer.write_table(pa.concat_tables(some))
+                some.clear()
+        if some:
+            writer.write_table(pa.concat_tables(some))
+
+
+def _rows_of(parts: Sequence[str]) -> Iterator[pa.Table]:
+    """The rows of every file, a row group at a time, with the columns its folders stand for."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     for part in map(Path, parts):
-        for file in _files(part):
-            rows = pq.ParquetFile(file).read()
-            for folder in (part.parent, part):
-                name, _, value = folder.name.partition("=")
-                rows = rows.append_column(name, pa.repeat(value, rows.num_rows))
-            tables.append(rows)
-    # In one piece: Spark takes a piece without rows for the end of all.
-    return pa.concat_tables(tables).combine_chunks()
+        for file in map(pq.ParquetFile, _files(part)):
+            groups = range(file.num_row_groups)
+            for rows in map(file.read_row_group, groups) if groups else [file.read()]:
+                for folder in (part.parent, part):
+                    name, _, value = folder.name.partition("=")
+                    rows = rows.append_column(name, pa.repeat(value, rows.num_rows))
+                yield rows
 
 
 def _files(part: Path) -> list[Path]:

@@ -73,8 +73,6 @@ _SESSION = {
     "spark.sql.files.openCostInBytes": "65536",
     # The default, 128 groups, would sort all rows to aggregate percentiles of a dozen runs.
     "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "100000",
-    # Listing the folders of a hundred runs here takes a blink, as a Spark job per table seconds.
-    "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
     # Plans are drawn as text for a UI that is off.
     "spark.sql.ui.explainMode": "simple",
     "spark.sql.maxPlanStringLength": "100",
