@@ -109,7 +109,7 @@ class SimulatedMonitor(VirtualMonitor):
         some = tail > head
         arrived_us[some] = state.items[head[some], rings.ARRIVAL]
         first_us = np.minimum.reduceat(arrived_us, state.in_first[:-1])
-        oldest_s: list[float] = ((now_us - first_us).clip(0) / 1e6).tolist()
+        oldest_s: list[float] = (np.maximum(now_us - first_us, 0) / 1e6).tolist()
         return oldest_s
 
     def catch_up(self) -> None:
@@ -133,8 +133,8 @@ class SimulatedMonitor(VirtualMonitor):
             [reading.per_server for reading in readings]
         ).T
         busy_share = np.concatenate([reading.busy_share for reading in readings])
-        there_s = (times_us[which] - since_us).clip(0, self.period_us) / 1e6
-        self.keep_busy(operator, instance, busy_share * self.period_us / 1e6, there_s)
+        there_us = np.minimum(np.maximum(times_us[which] - since_us, 0), self.period_us)
+        self.keep_busy(operator, instance, busy_share * self.period_us / 1e6, there_us / 1e6)
         cpu = self._cpu_shares(readings, which, busy_share)
         self._keep_utilisation(readings, which, instance, operator, host, cpu)
 
@@ -179,7 +179,8 @@ class SimulatedMonitor(VirtualMonitor):
             drift = np.array([self._drift(reading.now_us / 1e6) for reading in readings])
             load = load * (1 + drift[which])
         noise = [self._noise(reading.now_us, len(reading.per_server)) for reading in readings]
-        shares: F64 = (load + np.concatenate(noise)).clip(0, 1).round(4)
+        # Not clip, which takes ten times as long on so few.
+        shares: F64 = np.minimum(np.maximum(load + np.concatenate(noise), 0), 1).round(4)
         return shares
 
     def _noise(self, now_us: int, size: int) -> F64:
