@@ -156,9 +156,9 @@ check: setup  ## Check format, lint, types and import contracts; run no tests
 format: setup  ## Format, and fix lint where a tool can
 	@$(ENV) ruff check --fix . ; $(ENV) ruff format .
 
-bench: setup  ## Measure the simulator, how it and decisions grow, a shadow, and a page of a thousand runs
+bench: setup  ## Measure the simulator, how it and decisions grow, tables, a shadow, and a page of a thousand runs
 	@$(ENV) python -m tests.bench && python -m tests.bench --gate && python -m tests.bench.growth --gate && python -m tests.bench.wide --gate \
-	    && python -m tests.bench.decisions --gate --repeats 3 \
+	    && python -m tests.bench.decisions --gate --repeats 3 && python -m tests.bench.tables \
 	    && python -m tests.bench.beside && python -m tests.bench.page
 
 dictionary: setup  ## Write docs/metrics.md, the list of tables, from the schemas

@@ -141,6 +141,14 @@ def test_a_decision_that_grows_too_fast_is_named() -> None:
     assert [text.split()[3] for text in decisions.problems({"btu": 9, "tide": 26})] == ["tide"]
 
 
+def test_tables(bench: Bench) -> None:
+    output = bench("tests.bench.tables", "--runs", "2", "--minutes", "5")
+    pace = r"([\d,]+) rows/s +([\d,]+) sampled items/s"
+    match = re.fullmatch(rf"tables of 2 runs +([\d,]+) rows +([\d.]+) s +{pace}\n", output)
+    assert match
+    assert all(float(number.replace(",", "")) > 0 for number in match.groups())
+
+
 def test_decisions_at_work(bench: Bench) -> None:
     output = bench("tests.bench.decisions", "--operators", "10", "--at-work", "5", "btu", "tide")
     heading, *rows = output.splitlines()
