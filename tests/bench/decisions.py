@@ -42,8 +42,8 @@ HOSTS, INSTANCES = 2, 20
 FLAVOR = HostFlavor(name="large", vcpus=16, memory_mb=65536)
 CHAIN = 10
 """Operators of one tenant."""
-GROWS_AT_MOST = 25
-"""A decision on ten times the cluster. Sorting and the caches make it 8 to 18; what looks at every
+GROWS_AT_MOST = 40
+"""A decision on ten times the cluster. Sorting and the caches make it 6 to 22; what looks at every
 instance once for each host or operator, 60 and more."""
 
 

@@ -237,9 +237,12 @@ class Tide:
         going = [host for host in plan.hosts if self._may_go(host, plan, pauses.job_s)]
         if not going or staying <= max(1, needed):
             return ()
+        going.sort(key=lambda host: host.paid_until_s)
+        if not pauses.exist:  # to move what is there costs nothing
+            return tuple(host.host for host in going[: staying - max(1, needed)])
         counts = plan.counts.astype(np.float64)
         of_job = pauses.cost_per_s(loss, counts, pauses.job_s).sum()
-        for host in sorted(going, key=lambda host: host.paid_until_s):
+        for host in going:
             here = plan.counts_on({host.host})
             moved = pauses.cost_per_s(loss, counts - here, pauses.start_s + pauses.stop_s)
             cost_per_s = of_job + moved[here > 0].sum()
