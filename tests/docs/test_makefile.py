@@ -18,7 +18,7 @@ MAKEFILE = (REPOSITORY / "Makefile").read_text()
 TARGETS = re.findall(r"^([a-z-]+):", MAKEFILE, re.MULTILINE)
 
 # Benches that documents name and no target calls.
-BENCHES = ("tests.bench.decisions", "tests.bench.cloud_leases", "tests.bench.live_operator")
+BENCHES = ("tests.bench.cloud_leases", "tests.bench.live_operator")
 # Modules without options: they say how they are used.
 NO_OPTIONS = {"infra.airflow.local", "infra.airflow.first_experiment"}
 
