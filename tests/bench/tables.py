@@ -54,7 +54,7 @@ def main(arguments: Sequence[str]) -> int:
         rows = rows_read(folder, complete_runs(folder))
         begun_s = time.monotonic()
         call = [sys.executable, str(job.__file__), "--folder", str(folder)]
-        subprocess.run(call, check=True, capture_output=True)
+        subprocess.run(call, check=True, stdout=subprocess.DEVNULL)
         took_s = time.monotonic() - begun_s
         sampled = sum(
             row["sampled_items"] for row in read_staged(folder, "compliance")

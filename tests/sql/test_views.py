@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 
-@pytest.mark.parametrize("in_files", [False, True])
+@pytest.mark.parametrize("how", ["handed over", "one file", "their files"])
 @pytest.mark.parametrize("counts", [[0, 3], [3, 0], [0, 0, 2, 0, 4], [5]])
 def test_windows_without_rows_hide_no_others(
-    spark: SparkSession, tmp_path: Path, counts: list[int], *, in_files: bool
+    spark: SparkSession, tmp_path: Path, counts: list[int], how: str
 ) -> None:
     part = tmp_path / "measurements" / "scaling_activity" / "experiment=e" / "run=r"
     part.mkdir(parents=True)
@@ -34,7 +34,25 @@ def test_windows_without_rows_hide_no_others(
         ]  # fmt: skip
         pq.write_table(pa.Table.from_pylist(rows, schema), part / f"part-{window:03}.parquet")
     own = spark.newSession()
-    register(own, {"scaling_activity": [str(part)]}, tmp_path if in_files else None)
+    in_files = tmp_path if how == "one file" else None
+    paths = {"scaling_activity": [str(part)]}
+    register(own, tmp_path, paths, handed=how == "handed over", in_files=in_files)
     assert own.sql("SELECT COUNT(*), COUNT(DISTINCT run) FROM scaling_activity").first() == (
         sum(counts), 1,
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("handed", [True, False])
+def test_a_reading_that_is_no_number_is_in_no_query_missing(
+    spark: SparkSession, tmp_path: Path, *, handed: bool
+) -> None:
+    part = tmp_path / "measurements" / "host_utilisation" / "experiment=e" / "run=r"
+    part.mkdir(parents=True)
+    schema = pa.schema(arrow_columns("host_utilisation")[:-2])
+    rows = [dict.fromkeys(schema.names) | {"memory_share": share} for share in (0.5, float("nan"))]
+    pq.write_table(pa.Table.from_pylist(rows, schema), part / "part-000.parquet")
+    own = spark.newSession()
+    register(
+        own, tmp_path, {"host_utilisation": [str(part)]}, handed=handed, in_files=tmp_path
+    )  # fmt: skip
+    assert own.sql("SELECT COUNT(*) FROM host_utilisation WHERE memory_share > 1").first() == (1,)

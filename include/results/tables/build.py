@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import re
-import shutil
-import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -45,16 +42,12 @@ from include.results.tables.staged import (
 from include.results.templates import templates_in
 from include.runs.measurements.rows import COST_PART, COVER
 from include.runs.measurements.summaries import BINS_PER_E
-from include.runs.spark.session import require_java, spark_session
+from include.runs.spark.session import is_local, require_java, spark_session
 from include.testbeds.flavors import FLAVORS
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
-
-
-ROWS = ".rows-"
-DAY_S = 86_400.0
 
 
 def build_tables(
@@ -79,8 +72,13 @@ def build_tables(
     rows = rows_read(folder, [run for run in chosen if run not in torn])
     few, many = rows <= MOST_INTERPRETED_ROWS, rows > MOST_ROWS_OF_ONE_COMPILER
     computed = {COVER: read_covers(folder), COST_PART: read_parts(folder)}
-    with _folder_of_rows(folder) as in_files, spark_session(master, many=many, small=few) as spark:
-        register(spark, paths, None if few else in_files)
+    with (
+        TemporaryDirectory(prefix="tidebench-rows-") as rows_here,
+        spark_session(master, many=many, small=few) as spark,
+    ):
+        here = is_local(spark.sparkContext.master)  # a cluster need not see this folder
+        in_files = Path(rows_here) if here else None
+        register(spark, folder, paths, handed=few or not (here or many), in_files=in_files)
         for name, rows_of_table in computed.items():
             spark.createDataFrame(rows_of_table).createOrReplaceTempView(name)
         results = _queried(spark, at_once=1 if many else 2)
@@ -121,16 +119,6 @@ def _rows_of_other_runs(rows: pa.Table, runs: Quarantine) -> pa.Table:
     import pyarrow.compute as pc
 
     return rows.filter(pc.invert(pc.is_in(rows["run"], pa.array(list(runs), pa.string()))))
-
-
-@contextmanager
-def _folder_of_rows(folder: Path) -> Iterator[Path]:
-    """A folder for what is there while tables are built; what was killed a day ago goes."""
-    for left_over in folder.glob(f"{ROWS}*"):
-        if time.time() - left_over.stat().st_mtime > DAY_S:
-            shutil.rmtree(left_over, ignore_errors=True)
-    with TemporaryDirectory(prefix=ROWS, dir=folder) as in_files:
-        yield Path(in_files)
 
 
 def _readable(folder: Path, runs: Sequence[str]) -> tuple[dict[str, list[str]], Quarantine]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, get_type_hints
 
 from include.files.whole import digest, read_json
-from include.model.errors import StoreError, command, unknown_name
+from include.model.errors import SetupError, StoreError, command, unknown_name
 from include.runs.measurements.rows import COMPUTED, DURATION_COUNT, DURATION_SUM, TABLES, UNREAD
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ and would open a thousand files for a thousand runs: they are read once, here.""
 MOST_INTERPRETED_ROWS = 500_000
 """More of them, and compiling the queries pays for itself. A run of two hours has 15,000."""
 MOST_ROWS_OF_ONE_COMPILER = 5_000_000
-"""More of them, and Java's second compiler pays for itself."""
+"""More of them, and Java's second compiler pays for itself; on a cluster executors read them."""
 _ROWS_AT_ONCE = 200_000
 """Rows that are in memory here, and a row group of the file that they go to."""
 
@@ -105,27 +105,36 @@ def rows_read(folder: Path, runs: Sequence[str]) -> int:
 
 
 def register(
-    spark: SparkSession, paths: dict[str, list[str]], in_files: Path | None = None
+    spark: SparkSession,
+    folder: Path,
+    paths: dict[str, list[str]],
+    *,
+    handed: bool = False,
+    in_files: Path | None = None,
 ) -> None:
     """Name each measured table as a view; one without files is an empty view.
 
-    Tables with many rows are written to one file each in the folder ``in_files``, which executors
-    see too: a file of every run would be opened by every query. None hands their rows to Spark.
+    Rows are ``handed`` to Spark, or each table becomes one file in the folder ``in_files``, as
+    every query would open the files of every run. Without either, executors do.
     """
     import pyarrow as pa
 
     for table, parts in paths.items():
         if table in UNREAD:
             continue
+        columns = spark_columns(table)
         if not parts:
             frame = spark.createDataFrame(pa.schema(arrow_columns(table)).empty_table())
-        elif in_files is None or table in FEW_ROWS:
+        elif handed or table in FEW_ROWS:
             # In one piece: Spark takes a piece without rows for the end of all.
             frame = spark.createDataFrame(pa.concat_tables(_rows_of(parts)).combine_chunks())
-        else:
+        elif in_files:
             file = in_files / f"{table}.parquet"
             _write_rows(file, parts)
-            frame = spark.read.schema(spark_columns(table)).parquet(str(file))
+            frame = spark.read.schema(columns).parquet(str(file))
+        else:
+            base = str(folder / "measurements" / table)
+            frame = spark.read.schema(columns).option("basePath", base).parquet(*parts)
         frame.createOrReplaceTempView(table)
 
 
@@ -136,14 +145,19 @@ def _write_rows(file: Path, parts: Sequence[str]) -> None:
     some = list[pa.Table]()
     tables = _rows_of(parts)
     first = next(tables)
-    with pq.ParquetWriter(file, first.schema, compression="zstd") as writer:
-        for rows in chain([first], tables):
-            some.append(rows)
-            if sum(each.num_rows for each in some) >= _ROWS_AT_ONCE:
+    try:
+        # Without statistics, which know no NaN: Spark, to which it is the highest, would miss it.
+        with pq.ParquetWriter(file, first.schema, write_statistics=False) as writer:
+            for rows in chain([first], tables):
+                some.append(rows)
+                if sum(each.num_rows for each in some) >= _ROWS_AT_ONCE:
+                    writer.write_table(pa.concat_tables(some))
+                    some.clear()
+            if some:
                 writer.write_table(pa.concat_tables(some))
-                some.clear()
-        if some:
-            writer.write_table(pa.concat_tables(some))
+    except OSError as error:
+        how = "free some space there, or name another folder with TMPDIR"
+        raise SetupError(f"{file} cannot be written ({error}); {how}") from error
 
 
 def _rows_of(parts: Sequence[str]) -> Iterator[pa.Table]:

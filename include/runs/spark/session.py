@@ -73,6 +73,8 @@ _SESSION = {
     "spark.sql.files.openCostInBytes": "65536",
     # The default, 128 groups, would sort all rows to aggregate percentiles of a dozen runs.
     "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": "100000",
+    # Listing the folders of a hundred runs here takes a blink, as a Spark job per table seconds.
+    "spark.sql.sources.parallelPartitionDiscovery.threshold": "100000",
     # Plans are drawn as text for a UI that is off.
     "spark.sql.ui.explainMode": "simple",
     "spark.sql.maxPlanStringLength": "100",
@@ -169,8 +171,8 @@ def _started(master: str | None, warehouse: str, many: bool, small: bool) -> Spa
     settings |= _SMALL_APPLICATION if small else {}
     if master is not None:
         builder = builder.master(master)
-        settings |= local_driver() if _is_local(master) else {}
-        if many and _is_local(master):
+        settings |= local_driver() if is_local(master) else {}
+        if many and is_local(master):
             settings[JVM] = settings[JVM].replace(_ONE_COMPILER, "").strip()
     for name, value in settings.items():
         builder = builder.config(name, value)
@@ -228,7 +230,7 @@ def _pass_on(reads: int, terminal: int) -> None:
 def _session_with_settings(spark: SparkSession, small: bool) -> SparkSession:
     session = spark.newSession()
     settings = dict(_SESSION)
-    if _is_local(spark.sparkContext.master):
+    if is_local(spark.sparkContext.master):
         settings |= _LOCAL_MASTER
     else:
         # The default is 200, a task each: far too many for the rows of a few runs.
@@ -238,5 +240,6 @@ def _session_with_settings(spark: SparkSession, small: bool) -> SparkSession:
     return session
 
 
-def _is_local(master: str | None) -> bool:
+def is_local(master: str | None) -> bool:
+    """Whether driver and executors are one process here."""
     return master is not None and master.startswith("local")
