@@ -14,6 +14,7 @@ from tidebench.connections import results_database_url
 from tidebench.lineage import PUBLISHED, results
 from tidebench.links import ChecksLink, ReportLink, RunsLink
 from tidebench.stage import Review, Stage, dag_run_of_task, data_root, run_of, without_vain_retries
+from tidebench.windows import window_name
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -43,12 +44,6 @@ class ResolveSpec(BaseOperator):
         context["ti"].xcom_push(key="run", value=run.to_json())
         context["ti"].xcom_push(key="experiment", value=run.experiment)
         return [{"index": k, "name": window_name(run, k)} for k in range(run.windows)]
-
-
-def window_name(run: RunSpec, index: int) -> str:
-    """What the UI calls a window; the last one ends with the run."""
-    begin_min, end_min = (min(k * run.window_s, run.duration_s) / 60 for k in (index, index + 1))
-    return f"window {index:03d}, minute {begin_min:g} to {end_min:g}"
 
 
 class ProvisionTestbed(Stage):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -27,8 +27,7 @@ each other without waiting, and no copy is queued twice in a healthy run: an exe
 late the end of a task that is queued again would fail it (apache/airflow issue 71172)."""
 OUT_OF_TURN_S = 30.0
 """When a window looks again that was begun while the one before it waits for its retry."""
-IN_PROCESS_S = 0.5
-"""The same in `airflow dags test`, which begins copies in any order: how soon a window is over."""
+FAILED = {"up_for_retry", "failed"}
 ENDED = {"success", "failed", "upstream_failed", "skipped", "removed"}
 
 
@@ -42,25 +41,29 @@ class ControlWindow(Stage):
         self.window = window
 
     def execute(self, context: Context) -> Any:
-        """Control the window if it is its turn; else make way, or fail when that never comes."""
+        """Control the window if it is its turn; else make way, or fail when that never comes.
+
+        `airflow dags test` begins copies in any order, one at a time. So each brings along those
+        before it, unless one of them has failed.
+        """
         ti = context["ti"]
         states = ti.get_task_states(
             dag_id=ti.dag_id, task_ids=[ti.task_id], run_ids=[ti.run_id]
         ).get(ti.run_id, {})  # before the commits: who has succeeded by now has committed
         index, turn = self.window["index"], self._turn()
-        if turn == index:
+        in_any_order = context["dag_run"].triggering_user_name == "dag_test"
+        if turn == index or (in_any_order and not FAILED & set(states.values())):
+            self.first, self.in_any_order = turn, in_any_order
             return super().execute(context)
-        if states.get(f"{ti.task_id}_{turn}") in ENDED:
+        failed_along = in_any_order and "failed" in states.values()
+        if failed_along or states.get(f"{ti.task_id}_{turn}") in ENDED:
             raise AirflowFailException(
                 f"window {turn} ended without a commit, so the turn of this one never comes; "
                 "clear the failed tasks of this DAG run once the cause is gone: committed windows "
                 "are kept"
             )
-        in_process = context["dag_run"].triggering_user_name == "dag_test"
-        wait_s = IN_PROCESS_S * (index - turn - 1) if in_process else OUT_OF_TURN_S
-        if wait_s:
-            self.say("it is the turn of window %d; looking again in %g s", turn, wait_s)
-        retry_at = datetime.now(UTC) + timedelta(seconds=wait_s)
+        self.say("it is the turn of window %d; looking again in %g s", turn, OUT_OF_TURN_S)
+        retry_at = datetime.now(UTC) + timedelta(seconds=OUT_OF_TURN_S)
         raise AirflowRescheduleException(retry_at)  # type: ignore[no-untyped-call]
 
     def _turn(self) -> int:
@@ -75,19 +78,34 @@ class ControlWindow(Stage):
 
     def work(self, run: RunSpec, root: Path) -> dict[str, Any]:
         """Return the summary of the window, which is committed; a repetition only reads it."""
-        from include.runs.session import failed_advisors
-        from include.runs.stages import control_window
+        from include.runs.stages import control_windows, window_reached
 
-        summary: dict[str, Any] = control_window(run, root, self.window["index"])
+        index = self.window["index"]
+        brought_along = self.in_any_order and window_reached(run, root, index + 1)
+        report = (lambda _: None) if brought_along else self._tell(run)
+        *_, summary = control_windows(run, root, self.first, index, report)
         self.add_outlets(files(root / run.experiment, MEASURED))
-        self.say(
-            "%s: %d hosts, %d instances, %d items wait, %.0f %% of samples in real time",
-            self.window["name"],
-            *(summary[name] for name in ("hosts", "instances", "waiting_items")),
-            100 * summary["samples_within"]["real_time"] / max(summary["samples"], 1),
-        )
-        for advisor, error in failed_advisors([summary]).items():
-            self.say(
-                "advisor %s failed, and the run goes on without its advice: %s", advisor, error
-            )
         return summary
+
+    def _tell(self, run: RunSpec) -> Callable[[Mapping[str, Any]], None]:
+        from include.runs.session import failed_advisors
+
+        def tell(summary: Mapping[str, Any]) -> None:
+            self.say(
+                "%s: %d hosts, %d instances, %d items wait, %.0f %% of samples in real time",
+                window_name(run, summary["window"]),
+                *(summary[name] for name in ("hosts", "instances", "waiting_items")),
+                100 * summary["samples_within"]["real_time"] / max(summary["samples"], 1),
+            )
+            for advisor, error in failed_advisors([summary]).items():
+                self.say(
+                    "advisor %s failed, and the run goes on without its advice: %s", advisor, error
+                )
+
+        return tell
+
+
+def window_name(run: RunSpec, index: int) -> str:
+    """What the UI calls a window; the last one ends with the run."""
+    begin_min, end_min = (min(k * run.window_s, run.duration_s) / 60 for k in (index, index + 1))
+    return f"window {index:03d}, minute {begin_min:g} to {end_min:g}"

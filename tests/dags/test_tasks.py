@@ -169,7 +169,7 @@ def test_a_task_that_is_ended_by_hand_stops_at_once_and_commits_nothing(
     ti = SimpleNamespace(
         dag_id="experiment", run_id="r", task_id="control_window", get_task_states=lambda **_: {}
     )
-    context: Any = {"ti": ti}
+    context: Any = {"ti": ti, "dag_run": SimpleNamespace(triggering_user_name="somebody")}
     with ended_by_hand(task, after_s=0.3):
         task.execute(context)
     assert not store_of(deployed, data_root).commit(0).exists()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
@@ -70,11 +71,21 @@ def test_a_window_makes_way_for_one_before_it_that_is_retried(
     assert not (root / "order" / "runs" / a_run().run_id / "commits" / "003.json").exists()
 
 
-def test_copies_that_dags_test_begins_too_early_look_again_soon(root: Path) -> None:
-    from tidebench.windows import OUT_OF_TURN_S
+def test_a_copy_that_dags_test_begins_too_early_brings_along_those_before_it(
+    root: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert [begin(index, user="dag_test")["window"] for index in (3, 1, 2, 5)] == [3, 1, 2, 5]
+    told = re.findall(r"tidebench: window (\d+)", capfd.readouterr().out)
+    assert told == ["001", "002", "003", "004", "005"]
 
-    assert seconds_until_it_looks_again(2, user="dag_test") < OUT_OF_TURN_S
-    assert seconds_until_it_looks_again(5, user="dag_test") < OUT_OF_TURN_S
+
+def test_after_a_failure_no_copy_brings_along_others(root: Path) -> None:
+    from airflow.sdk.exceptions import AirflowFailException
+
+    assert seconds_until_it_looks_again(4, user="dag_test", control_window_3="up_for_retry") > 0
+    with pytest.raises(AirflowFailException, match="window 1 ended without a commit"):
+        begin(4, user="dag_test", control_window_3="failed")
+    assert begin(1, user="dag_test", control_window_3="failed")["window"] == 1
 
 
 @pytest.mark.parametrize("state", ["failed", "upstream_failed", "skipped", "success"])
