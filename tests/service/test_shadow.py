@@ -380,6 +380,8 @@ def test_a_verdict_is_what_advise_says_of_the_same_recording(
     assert (shadowed / "verdict" / "published" / "advice.html").is_file()
 
 
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
 def test_report_takes_a_day_and_what_was_published_of_it(shadowed: Path) -> None:
     runner, day = CliRunner(), "2027-01-15"
     judged = runner.invoke(app, ["report", str(shadowed / "days" / day)])
