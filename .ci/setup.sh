@@ -40,26 +40,31 @@ if ! [ -x .venv/bin/python ] || ! cat requirements.txt requirements-dev.txt pypr
     pip=(.venv/bin/python -m pip --quiet --disable-pip-version-check)
     "${pip[@]}" --version >/dev/null 2>&1 || .venv/bin/python -m ensurepip >/dev/null
     "${pip[@]}" install "$(grep '^uv==' requirements-dev.txt)"
-    pinned=(-r requirements.txt -r requirements-dev.txt)
-    # uv takes a quarter of pip's time; pip is there for a machine that only pip is configured for.
-    .venv/bin/uv pip install --quiet --python .venv/bin/python --compile-bytecode "${pinned[@]}" ||
-        "${pip[@]}" install "${pinned[@]}"
+    install() { # uv takes a quarter of pip's time; pip is for a machine that has only pip configured
+        .venv/bin/uv pip install --quiet --python .venv/bin/python "$@" || "${pip[@]}" install "$@"
+    }
+    UV_COMPILE_BYTECODE=1 install -r requirements.txt -r requirements-dev.txt
     # The command `tidebench`, and include.testing for controllers that live elsewhere.
-    "${pip[@]}" install --no-deps --no-build-isolation --editable .
+    install --no-deps --no-build-isolation --editable .
     cat requirements.txt requirements-dev.txt pyproject.toml >"$stamp"
 fi
 
 source .ci/env.sh
 migrated="$AIRFLOW_HOME/migrated-for.txt"
+migration=
 if ! [ -f "$AIRFLOW_HOME/airflow.db" ] || ! cmp -s "$stamp" "$migrated"; then
     echo "Setting up Airflow's database in $AIRFLOW_HOME ..."
     mkdir -p "$AIRFLOW_HOME"
-    airflow db migrate >"$AIRFLOW_HOME/migrate.log" 2>&1 ||
-        { tail -n 20 "$AIRFLOW_HOME/migrate.log" >&2; exit 1; }
-    cp "$stamp" "$migrated"
+    airflow db migrate >"$AIRFLOW_HOME/migrate.log" 2>&1 &
+    migration=$!
 fi
 
 if ! [ var/spark-classes.jsa -nt "$stamp" ]; then
     echo "Archiving the classes of Spark, which halves its start (half a minute, once) ..."
     python -m include.results.tables.archive
+fi
+
+if [ -n "$migration" ]; then
+    wait "$migration" || { tail -n 20 "$AIRFLOW_HOME/migrate.log" >&2; exit 1; }
+    cp "$stamp" "$migrated"
 fi
