@@ -147,15 +147,13 @@ def window_reached(spec: RunSpec, root: Path, window: int) -> bool:
     return store.commit(window - 1).is_file()
 
 
-def control_window(spec: RunSpec, root: Path, window: int) -> dict[str, Any]:
-    """Run all ticks of one window and commit; a committed window is left as it is."""
-    return control_windows(spec, root, window, window)[0]
-
-
 def control_windows(
     spec: RunSpec, root: Path, first: int, last: int, report: Report = lambda _: None
 ) -> list[dict[str, Any]]:
-    """Run windows ``first`` to ``last`` in one process; returns their summaries."""
+    """Run all ticks of windows ``first`` to ``last`` and commit each; returns their summaries.
+
+    A committed window is left as it is.
+    """
     with run_alone(spec, root):
         return list(_windows(spec, root, first, last, report))
 

@@ -32,7 +32,9 @@ def test_every_controller_advises(name: str, tmp_path: Path) -> None:
     stages.provision(spec, tmp_path)
     stages.deploy(spec, tmp_path)
     stages.replay_arrivals(spec, tmp_path)
-    summaries = [stages.control_window(spec, tmp_path, window) for window in range(spec.windows)]
+    summaries = [
+        stages.control_windows(spec, tmp_path, window, window)[0] for window in range(spec.windows)
+    ]
     assert not any("advisors_failed" in summary for summary in summaries), summaries
     (file,) = (tmp_path / "beside" / "measurements" / "advice").rglob("*.parquet")
     advice = pq.ParquetFile(file).read().to_pylist()

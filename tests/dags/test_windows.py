@@ -12,7 +12,7 @@ import pytest
 
 from include.experiment.params import run_from_params
 from include.experiment.spec import RunSpec
-from include.runs.stages import control_window, deploy, provision, replay_arrivals
+from include.runs.stages import control_windows, deploy, provision, replay_arrivals
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def root(data_root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("TIDEBENCH_DATA_ROOT", str(data_root))
     for stage in (provision, deploy, replay_arrivals):
         stage(a_run(), data_root)
-    control_window(a_run(), data_root, 0)
+    control_windows(a_run(), data_root, 0, 0)
     return data_root
 
 

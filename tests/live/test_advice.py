@@ -50,7 +50,7 @@ def test_advisors_look_on_and_change_nothing(spec, tmp_path):
         stages.replay_arrivals(spec, tmp_path)
         # Each window reads the snapshot of the one before, as a task does.
         for window in range(spec.windows):
-            stages.control_window(spec, tmp_path, window)
+            stages.control_windows(spec, tmp_path, window, window)
     finally:
         stages.release(spec, tmp_path)
     store = stages.store_of(spec, tmp_path)

@@ -116,7 +116,7 @@ def test_a_real_prometheus_follows_a_run_and_answers_every_query_of_the_dashboar
     data_root: Path, tmp_path: Path
 ) -> None:
     begin(data_root)
-    stages.control_window(SPEC, data_root, 0)
+    stages.control_windows(SPEC, data_root, 0, 0)
     with serving(data_root) as target, prometheus(tmp_path, target) as address:
         committed = "tidebench_windows_committed"
         wait_for(address, committed, lambda found: values(found) == [1.0])

@@ -145,7 +145,7 @@ def test_counts_of_a_run_under_way_go_on_to_those_of_the_complete_one(data_root:
     store = begun(spec, data_root, 1)
     first = endpoint.scrape()
     for window in range(1, spec.windows):
-        stages.control_window(spec, data_root, window)
+        stages.control_windows(spec, data_root, window, window)
         now = endpoint.scrape()
         assert now["windows_committed"] == {(): window + 1}
         assert now["samples_total"][()] > first["samples_total"][()]
@@ -171,7 +171,7 @@ def test_leases_and_costs_are_those_of_the_lease_log(data_root: Path) -> None:
     store = begun(spec, data_root, 0)
     endpoint, costs = Endpoint(data_root), []
     for window in range(spec.windows):
-        stages.control_window(spec, data_root, window)
+        stages.control_windows(spec, data_root, window, window)
         costs.append(endpoint.scrape()["resource_cost"])
     seen = endpoint.scrape()
     log = pq.ParquetFile(store.part("lease", 0)).read().to_pylist()

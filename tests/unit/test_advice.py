@@ -102,10 +102,10 @@ def test_window_by_window_gives_the_same_bytes(tmp_path: Path) -> None:
     stages.replay_arrivals(spec, cut)
     store = stages.store_of(spec, cut)
     for window in range(spec.windows):
-        stages.control_window(spec, cut, window)
+        stages.control_windows(spec, cut, window, window)
         if window == 1:
             store.commit(1).unlink()
-            stages.control_window(spec, cut, window)
+            stages.control_windows(spec, cut, window, window)
     stages.release(spec, cut)
     assert digests(cut) == digests(whole)
 

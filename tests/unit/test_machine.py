@@ -10,7 +10,7 @@ import pytest
 from include.experiment.spec import RunSpec
 from include.runs.machine import MachineWatch
 from include.runs.measurements.window import read_window
-from include.runs.stages import control_window, deploy, provision, replay_arrivals, store_of
+from include.runs.stages import control_windows, deploy, provision, replay_arrivals, store_of
 from include.testbeds import TESTBEDS
 
 
@@ -53,12 +53,12 @@ def test_only_testbeds_that_name_them_have_the_tables(measures, tmp_path, monkey
     provision(spec, tmp_path)
     deploy(spec, tmp_path)
     replay_arrivals(spec, tmp_path)
-    control_window(spec, tmp_path, 0)
+    control_windows(spec, tmp_path, 0, 0)
     tables = read_window(store_of(spec, tmp_path).rows(0))
     assert {"machine", "rescale"} & set(tables) == set(measures)
     if measures:
         assert tables["machine"]["time_s"].to_pylist() == [60.0]
         assert tables["rescale"].num_rows == 0
-    control_window(spec, tmp_path, 1)
+    control_windows(spec, tmp_path, 1, 1)
     stored = {path.parents[2].name for path in tmp_path.rglob("part-all.parquet")}
     assert {"machine", "rescale"} & stored == set(measures)

@@ -48,7 +48,7 @@ def test_window_by_window_gives_the_same_bytes(whole, tmp_path):
     for window in range(spec.windows):
         assert stages.window_reached(spec, tmp_path, window)
         assert not stages.window_reached(spec, tmp_path, window + 1)
-        stages.control_window(spec, tmp_path, window)
+        stages.control_windows(spec, tmp_path, window, window)
     stages.release(spec, tmp_path)
     assert digests(tmp_path) == whole
 
@@ -85,7 +85,7 @@ def test_a_window_measured_again_gives_the_same_bytes(whole, tmp_path):
     spec = a_spec()
     stages.run_all(spec, tmp_path)
     stages.store_of(spec, tmp_path).commit(1).unlink()
-    stages.control_window(spec, tmp_path, 1)
+    stages.control_windows(spec, tmp_path, 1, 1)
     assert digests(tmp_path) == whole
 
 
@@ -103,15 +103,15 @@ def test_a_damaged_snapshot_says_what_to_do(tmp_path):
     stages.provision(spec, tmp_path)
     stages.deploy(spec, tmp_path)
     stages.replay_arrivals(spec, tmp_path)
-    stages.control_window(spec, tmp_path, 0)
+    stages.control_windows(spec, tmp_path, 0, 0)
     snapshot = stages.store_of(spec, tmp_path).snapshot(1)
     snapshot.write_bytes(snapshot.read_bytes()[:-100])
     with pytest.raises(StoreError, match=r"not the one that was committed; remove .* run again"):
-        stages.control_window(spec, tmp_path, 1)
+        stages.control_windows(spec, tmp_path, 1, 1)
     assert not stages.store_of(spec, tmp_path).commit(1).exists()
     snapshot.unlink()
     with pytest.raises(StoreError, match="is missing"):
-        stages.control_window(spec, tmp_path, 1)
+        stages.control_windows(spec, tmp_path, 1, 1)
 
 
 def test_a_snapshot_that_is_no_archive_says_so(tmp_path):
@@ -120,12 +120,12 @@ def test_a_snapshot_that_is_no_archive_says_so(tmp_path):
     stages.deploy(spec, tmp_path)
     stages.store_of(spec, tmp_path).snapshot(0).write_bytes(b"not an archive")
     with pytest.raises(StoreError, match="is damaged"):
-        stages.control_window(spec, tmp_path, 0)
+        stages.control_windows(spec, tmp_path, 0, 0)
 
 
 def test_a_window_before_its_stages_says_what_to_run(tmp_path):
     with pytest.raises(StoreError, match="run provision_testbed first"):
-        stages.control_window(a_spec(), tmp_path, 0)
+        stages.control_windows(a_spec(), tmp_path, 0, 0)
 
 
 def test_a_folder_that_holds_another_run_is_left_alone(tmp_path):

@@ -85,7 +85,7 @@ def test_windows_of_other_code_are_never_gone_on_from(root, change_code):
     assert stages.stored_state(SPEC, root) is Stored.BEGUN
     change_code()
     with pytest.raises(StoreError, match="provision it again"):
-        stages.control_window(SPEC, root, 1)
+        stages.control_windows(SPEC, root, 1, 1)
     stages.provision(SPEC, root)
     assert not store.commit(0).exists()
     assert not parts(root)
