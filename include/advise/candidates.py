@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from include.advise.replay import ReplayConditions, setting_for
-from include.advise.request import BY_BUSY_TIME, BY_CPU, FIXED, SUITABLE
+from include.advise.request import BY_BUSY_TIME, FIXED, SUITABLE
 from include.controllers import CONTROLLERS
 from include.controllers.base import Controller, Setting
 from include.experiment.options import checked_options, option_types
@@ -92,15 +92,15 @@ def tried(
     *,
     lag_each_items: float,
     only: Sequence[str] = SUITABLE,
-    busy: bool = False,
+    unrecorded: Sequence[str] = BY_BUSY_TIME,
     options_of: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
 ) -> tuple[Policy, ...]:
     """What ``advise`` compares: controllers as they ship, where that helps with settings of the
     job as well, and fixed ``sizes``.
 
-    ``lag_each_items`` are the records that wait for an instance at half its CPU. ``busy`` says that
-    busy time was recorded in place of CPU, ``options_of`` has the options of controllers that are
-    tried with these alone.
+    ``lag_each_items`` are the records that wait for an instance at half its CPU. ``unrecorded`` are
+    the controllers that decide by what was not recorded, ``options_of`` has the options of those
+    that are tried with these alone.
     """
     settings: dict[str, dict[str, Mapping[str, Any]]] = {
         "hpa": {f"CPU {100 * share:.0f} %": {"target_cpu": share} for share in CPU_TARGETS},
@@ -114,8 +114,8 @@ def tried(
         trials = {"": options_of[name]} if name in options_of else settings.get(name, {"": {}})
         for told, options in trials.items():
             shown = f"{name}, {told}" if told else name
-            guessed = name in (BY_CPU if busy else BY_BUSY_TIME)
-            made.append(replace(policy(name, options, conditions), name=shown, guessed=guessed))
+            one = policy(name, options, conditions)
+            made.append(replace(one, name=shown, guessed=name in unrecorded))
     return (
         *(one for one in made if one.controller != FIXED),
         *(fixed(n) for n in sorted(set(sizes)) if FIXED in only),

@@ -25,10 +25,11 @@ from include.advise.margins import (
     scaler_kind,
 )
 from include.advise.objective import LatencyObjective, parse_objective
+from include.advise.operators import Edges, fit_operators, operators_of_job, read_graph
 from include.advise.paste import platforms_of
 from include.advise.readings import Readings, lasting_counts, readings_of, require_signals
 from include.advise.replay import ReplayConditions, replay
-from include.advise.request import FIXED, PLATFORMS, AdviceRequest
+from include.advise.request import BY_BUSY_TIME, BY_CPU, FIXED, PLATFORMS, AdviceRequest
 from include.advise.times import wrong_times
 from include.experiment.prices import is_file, price_book
 from include.experiment.prices.books import load_book
@@ -38,6 +39,13 @@ from include.model.billing import CloudPriceBook
 from include.model.errors import SpecError, StoreError, all_checked, unknown_name
 from include.model.host import PriceBook
 from include.workloads.recordings import Recording, parse_mapping, read_recording
+from include.workloads.recordings.folder import OPERATORS, inside, is_recorded
+from include.workloads.recordings.mapping import TIME
+from include.workloads.recordings.operators import (
+    OperatorRecording,
+    operator_columns,
+    read_operators,
+)
 from include.workloads.recordings.recording import FloatArray
 
 DAY_S = 86_400.0
@@ -54,6 +62,29 @@ MOST_INSTANCES = 2000
 MOST_SEEDS = 100
 _REQUEST, _RECORDING, _BOOK = "request.json", "recording.parquet", "book.yaml"
 _SIZES, _ERRORS = "fixed_sizes.json", "backtest_errors.csv"
+_OPERATORS, _EDGES = "operators.parquet", "edges.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """What was recorded of a job, and of its operators where they were."""
+
+    job: Recording
+    operators: tuple[OperatorRecording, Edges] | None
+
+
+def recorded_operators(
+    source: str, edges: str, columns: str, sort: bool
+) -> tuple[OperatorRecording, Edges] | None:
+    """What a source has of operators: a folder of `tidebench record`, or a file if ``edges`` are
+    given. Raises SpecError."""
+    if edges:
+        mapping = parse_mapping(columns) if columns else {}
+        times = {name: column for name, column in mapping.items() if name == TIME}
+        return read_graph(source, edges, times, sort=sort)
+    if is_recorded(source) and Path(inside(source, OPERATORS)).is_file():
+        return read_graph(source, "", {}, sort=sort)
+    return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,16 +136,17 @@ def keep_case(request: AdviceRequest, folder: Path) -> Case:
     Raises SpecError with all that is wrong at once, before it writes, also where the folder has
     something that no advice has left.
     """
-    objective, book, recording = _read_all(request, folder)
+    objective, book, recorded = _read_all(request, folder)
     errors = errors_text(request.errors)
-    case = _case(request, objective, book, recording, errors)
-    inside = folder / "case"
-    write_bytes(inside / _ERRORS, errors.encode())
-    keep_recording(recording, inside / _RECORDING)
+    case = _case(request, objective, book, recorded, errors)
+    kept = folder / "case"
+    write_bytes(kept / _ERRORS, errors.encode())
+    keep_recording(recorded.job, kept / _RECORDING)
+    _keep_operators(recorded, kept)
     if is_file(request.prices):
-        write_bytes(inside / _BOOK, input_text(request.prices, "price book").encode())
-    write_json(inside / _SIZES, [one.at_start for one in case.policies if one.at_start])
-    write_json(inside / _REQUEST, asdict(request))
+        write_bytes(kept / _BOOK, input_text(request.prices, "price book").encode())
+    write_json(kept / _SIZES, [one.at_start for one in case.policies if one.at_start])
+    write_json(kept / _REQUEST, asdict(request))
     return case
 
 
@@ -131,8 +163,8 @@ def asked_in(folder: Path) -> AdviceRequest:
 
 def require_ours(folder: Path) -> None:
     """Raise SpecError unless the folder is empty, not there yet, or that of an earlier advice."""
-    inside = folder / "case"
-    if any((inside / name).is_file() for name in (_REQUEST, _RECORDING)):
+    kept = folder / "case"
+    if any((kept / name).is_file() for name in (_REQUEST, _RECORDING)):
         return
     if folder.is_dir() and not any(folder.iterdir()):
         return
@@ -143,23 +175,21 @@ def require_ours(folder: Path) -> None:
 
 def open_case(folder: Path) -> Case:
     """What `keep_case` has kept. Raises StoreError when it is missing or damaged."""
-    inside = folder / "case"
+    kept = folder / "case"
     try:
         request = asked_in(folder)
-        book = load_book(inside / _BOOK) if is_file(request.prices) else price_book(request.prices)
-        recording = kept_recording(inside / _RECORDING)
-        sizes = read_json(inside / _SIZES)
-        errors = (inside / _ERRORS).read_text()
+        book = load_book(kept / _BOOK) if is_file(request.prices) else price_book(request.prices)
+        recorded = _kept(kept)
+        sizes = read_json(kept / _SIZES)
+        errors = (kept / _ERRORS).read_text()
         objective = parse_objective(request.objective)
-        return _case(request, objective, book, recording, errors, sizes)
+        return _case(request, objective, book, recorded, errors, sizes)
     except (SpecError, OSError, TypeError, KeyError, yaml.YAMLError) as error:
-        problem = f"{inside} cannot be read ({error}); ask for the advice again"
+        problem = f"{kept} cannot be read ({error}); ask for the advice again"
         raise StoreError(problem) from error
 
 
-def _read_all(
-    request: AdviceRequest, folder: Path
-) -> tuple[LatencyObjective, PriceBook, Recording]:
+def _read_all(request: AdviceRequest, folder: Path) -> tuple[LatencyObjective, PriceBook, Recorded]:
     """Objective, book and recording; one cannot hide what is wrong with another."""
 
     def require_values() -> None:
@@ -178,17 +208,18 @@ def _read_all(
             raise SpecError("advise", [problem])
         return book
 
-    _, _, objective, read, priced, *_ = all_checked(
+    _, _, objective, read, by_operator, priced, *_ = all_checked(
         "advise",
         require_values,
         lambda: require_ours(folder),
         lambda: parse_objective(request.objective),
         recording,
+        lambda: recorded_operators(request.recording, request.edges, request.columns, request.sort),
         book,
         lambda: chosen_names(request.controllers),
         lambda: read_errors(errors_text(request.errors), "--errors"),
     )
-    return objective, priced, read
+    return objective, priced, Recorded(read, by_operator)
 
 
 def _wrong_values(request: AdviceRequest) -> Iterator[str]:
@@ -212,16 +243,18 @@ def _case(
     request: AdviceRequest,
     objective: LatencyObjective,
     book: PriceBook,
-    recording: Recording,
+    recorded: Recorded,
     errors_csv: str,
     sizes: Sequence[int] | None = None,
 ) -> Case:
     """``sizes`` are the fixed sizes to try, where they have been looked for before."""
+    recording = recorded.job
     require_signals(recording, "latency_s")
     _require_percentile(recording, objective)
     job = with_times(fit(recording), request.start_up_s, request.restart_s)
     job = replace(job, notes=(*job.notes, *_percentile_doubts(recording, objective)))
     read = readings_of(recording)
+    job = with_operators(job, recorded, asked=bool(request.edges))
     if np.isnan(job.quiet_latency_s):
         problem = "has no latency away from restarts and scalings"
         if np.isnan(read.latency_s).all():
@@ -262,7 +295,7 @@ def _case(
         sizes,
         lag_each_items=job.quiet_lag_s * rate_at_half(job),
         only=names,
-        busy=recording.is_busy_time,
+        unrecorded=_unrecorded(recording, job),
         options_of=request.options,
     )
     return Case(
@@ -273,6 +306,30 @@ def _case(
         recorded=_named(request.recorded, policies) if request.recorded else lasted,
         errors=errors,
     )
+
+
+def with_operators(job: JobModel, recorded: Recorded, *, asked: bool) -> JobModel:
+    """The model with one of every operator; with a note where they cannot have one and nobody has
+    ``asked`` for it."""
+    if recorded.operators is None:
+        return job
+    try:
+        graph = fit_operators(*recorded.operators)
+    except SpecError as error:
+        if asked:
+            raise
+        note = f"operators are replayed as a whole ({'; '.join(error.problems)})"
+        return replace(job, notes=(*job.notes, note))
+    read = readings_of(recorded.job)
+    operators = operators_of_job(graph, read.load_per_s, read.instances)
+    return replace(job, operators=operators, notes=(*job.notes, *graph.notes))
+
+
+def _unrecorded(recording: Recording, job: JobModel) -> tuple[str, ...]:
+    """Controllers that decide by what the recording does not have."""
+    if recording.is_busy_time:
+        return BY_CPU
+    return BY_BUSY_TIME if job.operators is None else ()
 
 
 def _require_percentile(recording: Recording, objective: LatencyObjective) -> None:
@@ -363,6 +420,27 @@ def load_of(read: Readings, seed: int) -> FloatArray:
 def seeded(question: Question, seed: int) -> Question:
     """The question with the seed of one replay."""
     return replace(question, conditions=replace(question.conditions, seed=seed))
+
+
+def _keep_operators(recorded: Recorded, folder: Path) -> None:
+    for name in (_OPERATORS, _EDGES):
+        (folder / name).unlink(missing_ok=True)
+    if recorded.operators is not None:
+        recording, edges = recorded.operators
+        sink = io.BytesIO()
+        pq.write_table(pa.table({_TIME: recording.times_s, **operator_columns(recording)}), sink)
+        write_bytes(folder / _OPERATORS, sink.getvalue())
+        write_json(folder / _EDGES, edges)
+
+
+def _kept(folder: Path) -> Recorded:
+    """What `keep_case` has kept of it."""
+    job = kept_recording(folder / _RECORDING)
+    if not (folder / _EDGES).is_file():
+        return Recorded(job, None)
+    recording = read_operators(str(folder / _OPERATORS), {})
+    edges = tuple((origin, target) for origin, target in read_json(folder / _EDGES))
+    return Recorded(job, (replace(recording, name=job.name), edges))
 
 
 _TIME = "time_s"

@@ -10,6 +10,7 @@ from include.model.errors import TestbedError
 from include.model.observation import HostSample, InstanceSample
 from include.testbeds.actions import carry_out
 from include.testbeds.fleet import Fleet, FleetHost, FleetInstance
+from include.workloads.recordings.recording import FloatArray
 
 OPERATOR = "job"
 
@@ -21,6 +22,21 @@ class ReplayLease:
     ordered_s: float
     paid_until_s: float
     ends_s: float = math.inf
+
+
+def leases_of(hosts: FloatArray, step_s: float) -> list[ReplayLease]:
+    """Leases that give so many hosts in every step."""
+    held, ended = list[ReplayLease](), list[ReplayLease]()
+    for step, count in enumerate(hosts.tolist()):
+        while len(held) < count:
+            held.append(ReplayLease(step * step_s, step * step_s))
+        while len(held) > count:
+            lease = held.pop()
+            lease.ends_s = step * step_s
+            ended.append(lease)
+    for lease in held:
+        lease.ends_s = hosts.size * step_s
+    return [*ended, *held]
 
 
 @dataclass(slots=True, kw_only=True)

@@ -10,16 +10,20 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import yaml
 
 from include.advise.cluster import OPERATOR
 from include.advise.job import JobModel
+from include.advise.operators import JobGraph, graph_calibration, graph_topology
 from include.advise.readings import Readings, median_of
 from include.advise.replay import ReplayConditions
 from include.files.whole import csv_text, write_bytes
 from include.workloads.recordings.recording import FloatArray
 
 FLAVOR = "kvm-1cpu"
+RATES = {"level_unit": "records a second", "emission_period_s": 1.0}
+"""What a level is in the topology of every recording."""
 
 
 def write_experiment(
@@ -38,7 +42,8 @@ def write_experiment(
     at_rest = max(0.0, job.overhead.value)
     when_busy = min(1.0, at_rest + job.demand_ms.value / 1000 * job.most_per_s)
     lag_s = 0.0 if math.isnan(job.quiet_lag_s) else job.quiet_lag_s
-    down_s = _down_s(job, read, job.planned_share)
+    each_per_s = float(read.load_per_s.mean()) / max(1.0, median_of(read.instances))
+    down_s = restart_down_s(job, each_per_s, job.planned_share)
     calibration = {
         "cpu_at_rest": round(at_rest, 4),
         "cpu_when_busy": round(when_busy, 4),
@@ -55,9 +60,30 @@ def write_experiment(
         "instance_start_s": [conditions.takes_s, conditions.takes_s],
         "sample_every_items": max(1, round(float(read.load_per_s.mean()) * read.step_s)),
     }
-    documents = topology, calibration, _spec(job, read, conditions)
+    incident_s = restart_down_s(job, each_per_s, 1.0)
+    documents = topology, calibration, _spec(job, read, conditions, incident_s)
     load = load_csv(read.times_s, read.load_per_s)
     return write_files(job.name, documents, load, folder, default_flow_style=None)
+
+
+def write_graph(graph: JobGraph, folder: Path) -> Path:
+    """Topology, calibration, load and a spec that ``run`` takes. Returns the spec's path.
+
+    The experiment is as long as the recording. Experiment and topology are named as by
+    `write_experiment`.
+    """
+    step_s = max(1.0, float(np.median(np.diff(graph.times_s))))
+    readings = max(1, round(float(graph.times_s[-1]) / step_s) + 1)
+    spec = {
+        "max_hosts": max(2, 4 * sum(one.instances for one in graph.operators)),
+        "patterns": {"name": "trace", "path": "job_load.csv"},
+        "controllers": ["hpa", "ds2"],
+        "btus_min": 60,
+        "duration_min": readings * step_s / 60,
+        "monitor_every_s": step_s,
+    }
+    documents = graph_topology(graph), graph_calibration(graph), spec
+    return write_files(graph.name, documents, load_csv(graph.times_s, graph.load_per_s), folder)
 
 
 def load_csv(times_s: FloatArray, load_per_s: FloatArray) -> str:
@@ -75,7 +101,7 @@ def write_files(
     of the spec.
     """
     topology, calibration, spec = documents
-    topology = {"level_unit": "records a second", "emission_period_s": 1.0, **topology}
+    topology = {**RATES, **topology}
     name = recorded_name(recording, json.dumps([topology, calibration, load]))
     where = {
         "testbed": "flow",
@@ -96,8 +122,9 @@ def write_files(
     return folder / "job_experiment.yaml"
 
 
-def _down_s(job: JobModel, read: Readings, share: float) -> float:
-    """How long a restart takes the job down that does ``share`` of what one does by itself.
+def restart_down_s(job: JobModel, each_per_s: float, share: float) -> float:
+    """How long a restart takes the job down that does ``share`` of what one does by itself, at
+    ``each_per_s`` records per second of an instance.
 
     What waits goes at capacity, so latency is on top by d at first and falls in a line until
     d b / (1 - b) later, where instances are busy for b of their time. The records that come
@@ -106,8 +133,7 @@ def _down_s(job: JobModel, read: Readings, share: float) -> float:
     asked_s = job.times.asked_restart_s
     if asked_s is not None and share == job.planned_share:
         return round(asked_s, 2)
-    each = float(read.load_per_s.mean()) / max(1.0, median_of(read.instances))
-    busy = min(0.9, each / job.most_per_s)
+    busy = min(0.9, each_per_s / job.most_per_s)
     late_s2 = share * job.step_s * sum(job.restart.latency_excess_s)
     return round(math.sqrt(2 * late_s2 * (1 - busy)), 2)
 
@@ -127,8 +153,9 @@ def _topology(job: JobModel) -> dict[str, Any]:
     }
 
 
-def _spec(job: JobModel, read: Readings, conditions: ReplayConditions) -> dict[str, Any]:
-    down_s = _down_s(job, read, 1.0)
+def _spec(
+    job: JobModel, read: Readings, conditions: ReplayConditions, down_s: float
+) -> dict[str, Any]:
     whole_min = int(read.load_per_s.size * read.step_s // 3600) * 60
     return {
         "max_hosts": conditions.max_instances,

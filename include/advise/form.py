@@ -54,6 +54,12 @@ class WhatIsAsked(Section):
         description="Which column is what, as in time=timestamp,rate=n@per_min; none is needed "
         "where names say it.",
     )
+    edges: str | None = Field(
+        None,
+        title="Edges",
+        description="How records flow between the operators that the recording has, as in "
+        "source>map>sink. None: as a folder of record says; else the job is taken as a whole.",
+    )
 
 
 def _seconds(title: str, told_by: str) -> Any:

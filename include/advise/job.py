@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.optimize import isotonic_regression
 
+from include.advise.operators import JobOperators
 from include.advise.readings import (
     LOAD_WINDOW_S,
     STEP_S,
@@ -82,6 +83,8 @@ class JobModel:
     cpu_residuals: tuple[float, ...] = ()
     """What readings between restarts are away from ``cpu_at``, in order; their standard deviation
     is ``cpu_noise``."""
+    operators: JobOperators | None = None
+    """Where operators were recorded, what they do."""
 
     @property
     def takes_s(self) -> float:

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from include.advise.edges import in_whole_records, plain_name
-from include.advise.export import load_csv, write_files
+from include.advise.edges import edges_of, in_whole_records, plain_name
 from include.advise.times import FittedValue
 from include.model.errors import SpecError, unknown_name
-from include.workloads.recordings.operators import OperatorRecording
+from include.workloads.recordings.folder import EDGES, inside, is_recorded
+from include.workloads.recordings.operators import OperatorRecording, read_operators
 from include.workloads.recordings.recording import FloatArray
 
 LEAST_ROWS = 60
@@ -28,18 +27,22 @@ IDLE = 0.02
 LITTLE = 0.05
 """Operators that never are busier keep nobody waiting."""
 FEWEST_UP = 1.2
+SETTLED = 99.9
+"""Percentile of the load of an instance up to which it counts as recorded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorModel:
     """Busy time per record (ms), busy share of an instance without records, records per second of
-    an instance that is always busy, and records out per record in (None where not recorded)."""
+    an instance that is always busy, and records out per record in (None where not recorded).
+    ``known_to_per_s`` is the load of an instance up to which there were readings."""
 
     name: str
     demand_ms: FittedValue
     overhead: FittedValue
     capacity_per_s: FittedValue
     selectivity: FittedValue | None
+    known_to_per_s: float
     instances: int
     rows: int
 
@@ -58,6 +61,58 @@ class JobGraph:
     load_per_s: FloatArray
     notes: tuple[str, ...] = ()
     """Sentences: of which sources readings are absent, and what stands there."""
+
+    @property
+    def ends(self) -> frozenset[str]:
+        """Operators whose records go to no other."""
+        return frozenset(one.name for one in self.operators) - {of for of, _, _ in self.edges}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobOperators:
+    """A graph as a part of its job: ``per_record`` of its load come for each record of the job.
+
+    The job takes as many slots as its operators have instances and ``others`` more, or where they
+    share slots as many as the operator with the most instances.
+    """
+
+    graph: JobGraph
+    per_record: float
+    shares_slots: bool
+    others: int
+
+    def slots(self, instances: Mapping[str, FloatArray]) -> FloatArray:
+        """Slots that so many instances of each operator take, by step."""
+        counts = np.array([*instances.values()])
+        taken: FloatArray = counts.max(axis=0) if self.shares_slots else counts.sum(axis=0)
+        return taken + self.others
+
+
+def operators_of_job(graph: JobGraph, rate_per_s: FloatArray, slots: FloatArray) -> JobOperators:
+    """The graph beside readings of the whole job: its load, and the slots that it takes."""
+    counts = [one.instances for one in graph.operators]
+    taken = round(float(np.nanmedian(slots)))
+    shares = abs(max(counts) - taken) < abs(sum(counts) - taken)
+    return JobOperators(
+        graph=graph,
+        per_record=float(np.nanmean(graph.load_per_s)) / max(1e-9, float(np.nanmean(rate_per_s))),
+        shares_slots=shares,
+        others=0 if shares else max(0, taken - sum(counts)),
+    )
+
+
+Edges = tuple[tuple[str, str], ...]
+
+
+def read_graph(
+    source: str, edges: str, mapping: Mapping[str, str], *, sort: bool = False
+) -> tuple[OperatorRecording, Edges]:
+    """The operators in a recording, and how records flow between them, as ``edges`` say or the
+    folder of `tidebench record`. Raises SpecError."""
+    if not edges and is_recorded(source):
+        edges = inside(source, EDGES)
+    pairs = edges_of(edges) if edges else ()
+    return read_operators(source, mapping, sort=sort), pairs
 
 
 def fit_operators(recording: OperatorRecording, edges: Sequence[tuple[str, str]]) -> JobGraph:
@@ -248,6 +303,7 @@ def _fit(name: str, has: Mapping[str, FloatArray]) -> OperatorModel:
         overhead=overhead,
         capacity_per_s=capacity,
         selectivity=None if out is None else selectivity,
+        known_to_per_s=float(np.percentile(each, SETTLED)),
         instances=max(1, round(float(np.median(counts[usable])))),
         rows=int(usable.sum()),
     )
@@ -282,37 +338,8 @@ def _values(
     return 1000 * float(slope), float(offset), float((1 - offset) / max(slope, 1e-12)), ratio
 
 
-def write_graph(graph: JobGraph, folder: Path) -> Path:
-    """Topology, calibration, load and a spec that ``run`` takes. Returns the spec's path.
-
-    The fluid testbed has one overhead for all operators: the mean, weighted by instances. The
-    experiment is as long as the recording. Experiment and topology are named after the recording
-    and what was read off it, so that results of two recordings are never taken for one.
-    """
-    count = sum(one.instances for one in graph.operators)
-    overhead = sum(max(0.0, one.overhead.value) * one.instances for one in graph.operators) / count
-    calibration = {
-        "service_ms": {one.name: round(one.demand_ms.value, 6) for one in graph.operators},
-        "overhead_cores": round(overhead, 4),
-    }
-    documents = _topology(graph), calibration, _spec(graph, max_hosts=max(2, 4 * count))
-    return write_files(graph.name, documents, load_csv(graph.times_s, graph.load_per_s), folder)
-
-
-def _spec(graph: JobGraph, max_hosts: int) -> dict[str, Any]:
-    step_s = max(1.0, float(np.median(np.diff(graph.times_s))))
-    readings = max(1, round(float(graph.times_s[-1]) / step_s) + 1)
-    return {
-        "max_hosts": max_hosts,
-        "patterns": {"name": "trace", "path": "job_load.csv"},
-        "controllers": ["hpa", "ds2"],
-        "btus_min": 60,
-        "duration_min": readings * step_s / 60,
-        "monitor_every_s": step_s,
-    }
-
-
-def _topology(graph: JobGraph) -> dict[str, Any]:
+def graph_topology(graph: JobGraph) -> dict[str, Any]:
+    """The graph as the file of a topology has it, without its name."""
     flows = []
     for origin, target, factor in graph.edges:
         out = in_whole_records(factor.value)
@@ -336,6 +363,17 @@ def _topology(graph: JobGraph) -> dict[str, Any]:
         },
         "operators": operators,
         "edges": [*({"from": sources[name], "to": name} for name in graph.roots), *flows],
+    }
+
+
+def graph_calibration(graph: JobGraph) -> dict[str, Any]:
+    """Busy time per record, and the overhead: the mean weighted by instances, because the fluid
+    testbed has one for all operators."""
+    count = sum(one.instances for one in graph.operators)
+    overhead = sum(max(0.0, one.overhead.value) * one.instances for one in graph.operators) / count
+    return {
+        "service_ms": {one.name: round(one.demand_ms.value, 6) for one in graph.operators},
+        "overhead_cores": round(overhead, 4),
     }
 
 

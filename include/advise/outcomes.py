@@ -13,9 +13,10 @@ import numpy as np
 from include.advise.bill import bound_of, cost_of
 from include.advise.candidates import Policy, under
 from include.advise.case import DAY_S, Case, Question, load_of, seeded
-from include.advise.cluster import ReplayLease
+from include.advise.cluster import leases_of
 from include.advise.job import JobModel, drawn
 from include.advise.margins import Margin
+from include.advise.operator_replay import replay_operators
 from include.advise.readings import (
     Readings,
     averaged,
@@ -25,6 +26,7 @@ from include.advise.readings import (
     lasting_counts,
 )
 from include.advise.replay import ReplayConditions, Replayed, replay
+from include.advise.request import BY_JOB
 from include.files.whole import read_json, write_json
 from include.model.errors import StoreError
 from include.workloads.recordings.recording import FloatArray
@@ -163,7 +165,7 @@ def outcome(job: JobModel, load: FloatArray, question: Question, policy: Policy)
     if figures.scalings_per_day and not job.restart.latency_excess_s:
         # what a scaling does is unknown
         return replace(figures, known_share=0.0, possible_share=1.0)
-    beyond = job.is_beyond(load, run.instances)
+    beyond = job.is_beyond(load, run.instances) if run.beyond is None else run.beyond
     known, possible = question.objective.between(load, run.latency_s, beyond)
     return replace(figures, known_share=known, possible_share=possible)
 
@@ -171,11 +173,15 @@ def outcome(job: JobModel, load: FloatArray, question: Question, policy: Policy)
 def replayed(
     job: JobModel, load: FloatArray, conditions: ReplayConditions, policy: Policy
 ) -> Replayed:
-    """One replay; a policy that begins with a number of its own gets it."""
+    """One replay, of every operator where they were recorded and the policy decides on each; one
+    that begins with a number of its own gets it."""
     start = policy.at_start or conditions.instances_at_start
     conditions = replace(conditions, instances_at_start=start)
     conditions = under(policy, conditions, job.times.asked_restart_s)
-    return replay(drawn(job, conditions.seed), load, conditions, policy.build)
+    job = drawn(job, conditions.seed)
+    if job.operators is not None and policy.controller not in BY_JOB:
+        return replay_operators(job, job.operators, load, conditions, policy.build)
+    return replay(job, load, conditions, policy.build)
 
 
 def outcome_of(run: Replayed, load: FloatArray, step_s: float, question: Question) -> PolicyOutcome:
@@ -232,18 +238,3 @@ def scalings_of(instances: FloatArray, step_s: float) -> int:
     counts, dip = held_counts(instances), dip_steps(step_s, step_s)
     changes = np.flatnonzero(lasting_changes(counts, dip))
     return int(changes.size and 1 + (np.diff(changes) * step_s >= max(QUIET_S, 2 * step_s)).sum())
-
-
-def leases_of(hosts: FloatArray, step_s: float) -> list[ReplayLease]:
-    """Leases that give so many hosts in every step."""
-    held, ended = list[ReplayLease](), list[ReplayLease]()
-    for step, count in enumerate(hosts.tolist()):
-        while len(held) < count:
-            held.append(ReplayLease(step * step_s, step * step_s))
-        while len(held) > count:
-            lease = held.pop()
-            lease.ends_s = step * step_s
-            ended.append(lease)
-    for lease in held:
-        lease.ends_s = hosts.size * step_s
-    return [*ended, *held]

@@ -11,6 +11,7 @@ import numpy as np
 
 from include.advise.cluster import OPERATOR, ReplayCluster, ReplayLease
 from include.advise.job import JobModel
+from include.advise.readings import Flags
 from include.controllers.base import Controller, Setting
 from include.controllers.deployment import first_deployment
 from include.model.decision import StartInstance, StopInstance
@@ -63,6 +64,9 @@ class Replayed:
     lag_items: FloatArray
     latency_s: FloatArray
     leases: tuple[ReplayLease, ...]
+    beyond: Flags | None = None
+    """Steps at which a load of an instance came of which nothing was recorded; None: as
+    `JobModel.is_beyond` has it."""
 
 
 def setting_for(demand_ms: float, step_s: float, conditions: ReplayConditions) -> Setting:
@@ -84,16 +88,23 @@ def setting_for(demand_ms: float, step_s: float, conditions: ReplayConditions) -
         sources=(Source(name="load", label="the load", items_per_level=1.0, size_bytes=0),),
         edges=(Edge(origin="load", target=OPERATOR),),
     )
-    hosts = conditions.instances_per_host
+    return setting_on(topology, step_s, conditions, conditions.max_instances)
+
+
+def setting_on(
+    topology: Topology, step_s: float, conditions: ReplayConditions, most: int
+) -> Setting:
+    """The same on any topology, with ``most`` instances in all."""
+    each = conditions.instances_per_host
     return Setting(
         topology=topology,
-        flavor=HostFlavor(name="host", vcpus=float(hosts), memory_mb=1000.0 * hosts),
+        flavor=HostFlavor(name="host", vcpus=float(each), memory_mb=1000.0 * each),
         btu_s=conditions.btu_s,
         seed=conditions.seed,
         price_per_btu=conditions.price_per_btu,
         penalty_per_item=conditions.penalty_per_item,
         monitor_every_s=step_s,
-        max_hosts=math.ceil(conditions.max_instances / hosts),
+        max_hosts=math.ceil(most / each),
     )
 
 

@@ -14,6 +14,8 @@ SUITABLE: tuple[str, ...] = (
 )  # fmt: skip
 """Controllers that can be asked for. Left out are readings of the same rule by other papers, and
 what needs instances by operator."""
+BY_JOB = ("hpa", "keda", "target-tracking", FIXED)
+"""What they are configured for scales a job as a whole, also where its operators were recorded."""
 BY_BUSY_TIME = ("flink-autoscaler", "ds2")
 """They decide by the time that operators are busy. Backtests with CPU in its place are far off."""
 BY_CPU = (
@@ -28,16 +30,19 @@ PLATFORMS = ("kubernetes", "flink", "ecs")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdviceRequest:
-    """What a user gives. ``max_instances`` 0 means the most that were recorded;
-    ``controllers`` empty means all that are suitable; ``start_up_s`` and ``restart_s`` None what
-    the recording tells, as does ``per_host`` None, or 1. ``recorded`` names the policy that scaled
-    the job (empty: known only where it never scaled), ``platform`` what the job runs on (empty: by
-    recording and prices), ``errors`` a table of backtest errors (empty: that of the project)."""
+    """What a user gives. ``edges`` say how records flow between the operators that the recording
+    has columns of (empty: what a folder of `record` says); ``max_instances`` 0 means the most that
+    were recorded; ``controllers`` empty means all that are suitable; ``start_up_s`` and
+    ``restart_s`` None what the recording tells, as does ``per_host`` None, or 1. ``recorded`` names
+    the policy that scaled the job (empty: known only where it never scaled), ``platform`` what the
+    job runs on (empty: by recording and prices), ``errors`` a table of backtest errors (empty: that
+    of the project)."""
 
     recording: str
     objective: str
     prices: str = "per_second"
     columns: str = ""
+    edges: str = ""
     max_instances: int = 0
     per_host: int | None = None
     seeds: int = 3

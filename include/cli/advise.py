@@ -34,6 +34,9 @@ RestartTime = Annotated[
     typer.Option("--restart-s", help="Restart by a scaling, s; else as the recording tells."),
 ]
 Sort = Annotated[bool, typer.Option("--sort", help="Sort rows by time; equal ones are made one.")]
+Edges = Annotated[
+    str, typer.Option(help="How records flow between recorded operators: SOURCE>MAP>SINK.")
+]
 Option = Annotated[list[str] | None, typer.Option("--set", help="NAME=VALUE of the controller.")]
 
 
@@ -43,6 +46,7 @@ def backtest(  # noqa: PLR0913  options of a command
     controller: Annotated[str, typer.Option(help="What scaled the job there.")] = "hpa",
     options: Option = None,
     columns: Map = "",
+    edges: Edges = "",
     sort: Sort = False,
     lag_above: Annotated[float, typer.Option(min=0, help="Records that count as behind.")] = 1e4,
     objective: Annotated[
@@ -56,6 +60,7 @@ def backtest(  # noqa: PLR0913  options of a command
     from include.advise.backtest import Limits, doubts
     from include.advise.backtest import backtest as held_against
     from include.advise.candidates import policy
+    from include.advise.case import Recorded, recorded_operators, with_operators
     from include.advise.job import fit, with_times
     from include.advise.objective import parse_objective
     from include.advise.replay import ReplayConditions
@@ -82,15 +87,17 @@ def backtest(  # noqa: PLR0913  options of a command
         both = all_checked("backtest", *reads)
         return both[0], both[-1]
 
-    _, latency, controller_options, (known, test) = all_checked(
+    _, latency, controller_options, (known, test), operators = all_checked(
         "backtest",
         require_times,
         lambda: parse_objective(objective),
         checked_options,
         recordings,
+        lambda: recorded_operators(fitted, edges, columns, sort),
     )
+    job = with_operators(fit(known), Recorded(known, operators), asked=bool(edges))
     result = held_against(
-        with_times(fit(known), start_up_s, restart_s),
+        with_times(job, start_up_s, restart_s),
         test,
         controller,
         controller_options,
@@ -124,6 +131,7 @@ def advise(  # noqa: PLR0913  options of a command
     objective: Annotated[str, typer.Option(help="Such as 'latency p95 < 2 s'.")],
     prices: Annotated[str, typer.Option(help="A price book, by name or file.")] = "per_second",
     columns: Map = "",
+    edges: Edges = "",
     sort: Sort = False,
     max_instances: Annotated[
         int, typer.Option(help="Most instances of a policy; 0: the most recorded.")
@@ -167,6 +175,7 @@ def advise(  # noqa: PLR0913  options of a command
         objective=objective,
         prices=prices,
         columns=columns,
+        edges=edges,
         max_instances=max_instances,
         per_host=per_host,
         seeds=seeds,
@@ -233,17 +242,12 @@ def operators(
     ),
 ) -> None:
     """Fit a model of every operator; write it as a spec for run."""
-    from include.advise.edges import edges_of
-    from include.advise.operators import fit_operators, write_graph
+    from include.advise.export import write_graph
+    from include.advise.operators import fit_operators, read_graph
     from include.workloads.recordings import parse_mapping
-    from include.workloads.recordings.folder import EDGES, inside, is_recorded
-    from include.workloads.recordings.operators import read_operators
 
-    if not edges and is_recorded(recording):
-        edges = inside(recording, EDGES)
-    pairs = edges_of(edges) if edges else ()
-    read = read_operators(recording, parse_mapping(columns) if columns else {}, sort=sort)
-    graph = fit_operators(read, pairs)
+    mapping = parse_mapping(columns) if columns else {}
+    graph = fit_operators(*read_graph(recording, edges, mapping, sort=sort))
     spec = write_graph(graph, out)
     for line in graph_lines(graph):
         typer.echo(line)

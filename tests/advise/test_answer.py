@@ -24,9 +24,9 @@ from include.advise.answer import (
 from include.advise.bill import bound_of, cost_of, whole_hosts
 from include.advise.candidates import fixed, policy, tried
 from include.advise.case import Case, load_of, seeded
-from include.advise.cluster import ReplayLease
+from include.advise.cluster import ReplayLease, leases_of
 from include.advise.contradictions import contradictions
-from include.advise.outcomes import leases_of, outcome, recorded_outcome, replayed
+from include.advise.outcomes import outcome, recorded_outcome, replayed
 from include.advise.page import page_of
 from include.advise.paste import configuration, platforms_of, to_stop
 from include.advise.replay import ReplayConditions

@@ -14,79 +14,24 @@ import pytest
 import yaml
 
 from include.advise.edges import edges_of, parse_edges
-from include.advise.operators import JobGraph, fit_operators, write_graph
+from include.advise.export import write_graph
+from include.advise.operators import JobGraph, fit_operators
 from include.advise.times import FittedValue
 from include.cli.advise import graph_lines
 from include.experiment.matrix import runs_in_file
 from include.experiment.run import resolve
 from include.model.errors import SpecError
-from include.runs.session import Session
 from include.runs.stages import run_all
 from include.workloads.recordings.files import MOST_BYTES
 from include.workloads.recordings.operators import read_operators
+from tests.advise.synthetic import BUSY_MS, EDGES, write_operators
 from tests.command_line import said
-
-TOPOLOGY = """\
-name: known
-emission_period_s: 1.0
-sources: {load: {label: Load, items_per_level: 1}}
-operators:
-  parse: {label: Parse, slo_ms: 1000, cpu_shares: 1024, memory_mb: 9, service_ms: 4, instances: 2}
-  enrich: {label: Enrich, slo_ms: 1000, cpu_shares: 1024, memory_mb: 9, service_ms: 9, instances: 2}
-  store: {label: Store, slo_ms: 1000, cpu_shares: 1024, memory_mb: 9, service_ms: 3, instances: 1}
-edges:
-  - {from: load, to: parse}
-  - {from: parse, to: enrich, out: 1/2}
-  - {from: enrich, to: store, out: 2}
-"""
-SPEC = """\
-name: known
-testbed: flow
-topology: topology.yaml
-calibration: calibration.yaml
-flavor: kvm-1cpu
-max_hosts: 12
-patterns: {name: trace, path: load.csv}
-controllers: [{name: fixed, instances_each: 2}]
-btus_min: 60
-duration_min: 120
-monitor_every_s: 15
-"""
-OVERHEAD = 0.05
-BUSY_MS = {name: ms / (1 - OVERHEAD) for name, ms in (("parse", 4), ("enrich", 9), ("store", 3))}
-"""What a record keeps an instance busy for: overhead leaves so much of its core."""
-SELECTIVITY = {"parse": 0.5, "enrich": 2.0}
-EDGES = "parse>enrich>store"
 
 
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What a monitor would have kept of two hours on the fluid testbed, every 60 s."""
-    folder = tmp_path_factory.mktemp("known")
-    (folder / "topology.yaml").write_text(TOPOLOGY)
-    (folder / "calibration.yaml").write_text(f"overhead_cores: {OVERHEAD}\n")
-    rows = (f"{at},{110 + 50 * math.sin(at / 600)}" for at in range(0, 7200, 15))
-    (folder / "load.csv").write_text("\n".join(["time_s,rate_items_per_s", *rows, ""]))
-    (folder / "spec.yaml").write_text(SPEC)
-    session = Session.open(resolve(runs_in_file(folder / "spec.yaml")[0]))
-    session.deploy()
-    testbed, lines, before = (
-        session.loop.testbed,
-        ["time_s,operator,in_per_s,out_per_s,busy_share,instances"],
-        {},
-    )
-    for at_s in range(60, 7200, 60):
-        testbed.advance_to(at_s)
-        seen = testbed.observe()
-        for name, one in seen.operators.items():
-            done = one.completed_in_all - before.get(name, 0)
-            before[name] = one.completed_in_all
-            out = done * SELECTIVITY.get(name, 0) / 60
-            row = (at_s, name, done / 60, out, one.busy_share, len(seen.serving(name)))
-            lines.append(",".join(map(str, row)))
-    session.close()
-    (folder / "recording.csv").write_text("\n".join(lines) + "\n")
-    return folder / "recording.csv"
+    return write_operators(tmp_path_factory.mktemp("known"))
 
 
 def test_demand_and_selectivity_of_every_operator_are_found_again(exported: Path) -> None:

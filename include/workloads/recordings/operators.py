@@ -48,6 +48,15 @@ class OperatorRecording:
     readings: Mapping[str, Mapping[str, FloatArray]]
 
 
+def operator_columns(recording: OperatorRecording) -> dict[str, FloatArray]:
+    """Its readings as columns that `read_operators` reads again."""
+    return {
+        f"{_COLUMN[kind]}[{operator}]": values
+        for operator, kinds in recording.readings.items()
+        for kind, values in kinds.items()
+    }
+
+
 def read_operators(
     source: str, mapping: Mapping[str, str], *, sort: bool = False
 ) -> OperatorRecording:

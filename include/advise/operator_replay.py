@@ -1,0 +1,214 @@
+"""A recorded load on a model of every operator, under any controller: the fluid testbed.
+
+Where operators were recorded, a controller that decides on each of them sees each of them. A
+scaling takes the whole job down, as in the experiment of `export.write_experiment`, and its
+operators work off what waited. Latency is that of the job at rest and what records of a step take
+longer than those of quick steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import yaml
+
+from include.advise.cluster import ReplayLease, leases_of
+from include.advise.export import RATES, restart_down_s
+from include.advise.job import JobModel
+from include.advise.operators import JobOperators, graph_calibration, graph_topology
+from include.advise.replay import ReplayConditions, Replayed, setting_on
+from include.controllers.base import Controller, Setting
+from include.controllers.deployment import first_deployment
+from include.model.topology import Topology, slowest_paths
+from include.runs.loop import Loop
+from include.testbeds import TESTBEDS
+from include.testbeds.base import ACTS, TestbedConfig
+from include.testbeds.columns import as_text
+from include.testbeds.flow.calibration import FlowCalibration
+from include.workloads.pattern import Levels
+from include.workloads.recordings.recording import FloatArray
+from include.workloads.topologies import parse_topology
+
+SAMPLES_PER_STEP = 8
+QUICK = 10
+"""Percentile of the steps whose records count as taking no longer than at rest."""
+SAME_LOAD = 1.02
+"""Readings of the job and of its operators are means over different times."""
+
+Tables = Mapping[str, Mapping[str, Any]]
+
+
+def replay_operators(
+    job: JobModel,
+    operators: JobOperators,
+    load_per_s: FloatArray,
+    conditions: ReplayConditions,
+    build: Callable[[Setting], Controller],
+) -> Replayed:
+    """Run a controller over the load, a value per step of the job's model.
+
+    Every operator begins with the instances that it was recorded with most of the time. Hosts are
+    those of the controller, or where operators share slots those that the slots take.
+    """
+    world = _World(job, operators, load_per_s, conditions)
+    testbed = TESTBEDS["flow"].build(world.config)
+    controller = build(world.setting)
+    loop = Loop(testbed, controller, world.setting)
+    at_start = {one.name: one.instances for one in operators.graph.operators}
+    loop.deploy(first_deployment(world.setting, at_start))
+    testbed.take_measurements()
+    for _ in loop.run({ACTS: controller.initial_memory()}, 0.0, world.config.duration_s):
+        pass
+    tables, leases = testbed.take_measurements(), testbed.leases()
+    testbed.close()
+    return world.replayed(tables, leases)
+
+
+@dataclass(frozen=True)
+class _World:
+    """The job as a run of the fluid testbed has it, and what comes of the run."""
+
+    job: JobModel
+    operators: JobOperators
+    load_per_s: FloatArray
+    conditions: ReplayConditions
+
+    @cached_property
+    def topology(self) -> Topology:
+        """Operators of the longest path share the time that a record may take."""
+        graph = self.operators.graph
+        text = yaml.safe_dump({"name": "recorded", **RATES, **graph_topology(graph)})
+        topology = parse_topology(text, source=graph.name)
+        edges = ((origin, target) for origin, target, _ in graph.edges)
+        longest = max(slowest_paths(dict.fromkeys(topology.operator, 1.0), edges).values())
+        slo_ms = 1000 * self.conditions.latency_limit_s / longest
+        return replace(
+            topology,
+            operators=tuple(
+                replace(one, slo_ms=max(slo_ms, one.service_ms or 0.0))
+                for one in topology.operators
+            ),
+        )
+
+    @cached_property
+    def setting(self) -> Setting:
+        """What the controller is told."""
+        most = self.conditions.max_instances - self.operators.others
+        if self.operators.shares_slots:
+            most = self.conditions.max_instances * len(self.topology.operators)
+        return setting_on(self.topology, self.job.step_s, self.conditions, most)
+
+    @property
+    def config(self) -> TestbedConfig:
+        """What the testbed is told."""
+        steps, step_s, setting = self.load_per_s.size, self.job.step_s, self.setting
+        levels = Levels(
+            tuple((np.arange(steps) * step_s).tolist()),
+            tuple((self.load_per_s * self.operators.per_record).tolist()),
+        )
+        end_s, down_s = steps * step_s, self._down_s(1.0)
+        incidents = [(at_s, down_s) for at_s in self.job.incidents_s if at_s < end_s]
+        return TestbedConfig(
+            topology=self.topology,
+            levels_of=dict.fromkeys(self.topology.source, levels),
+            flavor=setting.flavor,
+            max_hosts=setting.max_hosts,
+            btu_s=setting.btu_s,
+            duration_s=end_s,
+            seed=setting.seed,
+            monitor_every_s=step_s,
+            calibration=self._calibration(),
+            faults={"restarts": incidents},
+        )
+
+    def _down_s(self, share: float) -> float:
+        each_per_s = float(self.load_per_s.mean()) / self.conditions.instances_at_start
+        return restart_down_s(self.job, each_per_s, share)
+
+    def _calibration(self) -> dict[str, Any]:
+        """Instances start first, and then the job does again what it does in a restart; a
+        deployment that is asked for takes its time at once."""
+        conditions, graph = self.conditions, self.operators.graph
+        takes_s, down_s = conditions.takes_s, self._down_s(self.job.planned_share)
+        if conditions.redeploy_s:
+            takes_s, down_s = 0.0, max(takes_s, conditions.redeploy_s)
+        least_items = min(float(self._reach[one].mean()) for one in graph.ends) * self.job.step_s
+        settings = {
+            **graph_calibration(graph),
+            "service_cv": 0,
+            "latency_ms": 0,
+            "cpu_noise": self.job.cpu_noise,
+            "cpu_window_s": conditions.metrics_every_s,
+            "restart": {"down_s": (down_s, down_s)},
+            "drain_s": 0,
+            "host_boot_s": (0, 0),
+            "image_pull_s": (0, 0),
+            "instance_start_s": (takes_s, takes_s),
+            "sample_every_items": max(1, round(least_items / SAMPLES_PER_STEP)),
+        }
+        if conditions.parts:
+            settings["key_groups"] = {one.name: conditions.parts for one in graph.operators}
+        return FlowCalibration.model_validate(settings).model_dump(mode="json")
+
+    @cached_property
+    def _reach(self) -> dict[str, FloatArray]:
+        """Records per second that reach each operator, by step."""
+        graph_per_s = self.load_per_s * self.operators.per_record
+        return {
+            name: graph_per_s * factor for name, factor in self.topology.items_per_level().items()
+        }
+
+    def replayed(self, tables: Tables, leases: Mapping[str, list[Any]]) -> Replayed:
+        """The run, as it would have been recorded."""
+        steps, queue = self.load_per_s.size, as_text(tables["queue"])
+        instances, waiting = dict[str, FloatArray](), np.zeros(steps)
+        busy, beyond = np.zeros(steps), np.zeros(steps, dtype=np.bool_)
+        for one in self.operators.graph.operators:
+            of = queue["operator"] == one.name
+            count = instances[one.name] = np.asarray(queue["instances"][of], dtype=np.float64)
+            waiting += queue["waiting_items"][of]
+            each = self._reach[one.name] / np.maximum(1.0, count)
+            busy = np.maximum(busy, one.overhead.value + each * one.demand_ms.value / 1000)
+            beyond |= each > SAME_LOAD * one.known_to_per_s
+        slots = self.operators.slots(instances)
+        return Replayed(
+            instances=slots,
+            cpu_share=np.clip(busy, 0.0, 1.0),
+            lag_items=waiting,
+            latency_s=self.job.quiet_latency_s + self._late_s(tables),
+            leases=tuple(self._leases(slots, leases)),
+            beyond=beyond,
+        )
+
+    def _leases(self, slots: FloatArray, leases: Mapping[str, list[Any]]) -> list[ReplayLease]:
+        per_host, step_s = self.conditions.instances_per_host, self.job.step_s
+        if self.operators.shares_slots:
+            return leases_of(np.ceil(slots / per_host), step_s)
+        times = zip(leases["ordered_s"], leases["paid_until_s"], leases["ended_s"], strict=True)
+        own = [ReplayLease(max(0.0, at_s), paid_s, end_s) for at_s, paid_s, end_s in times]
+        others = np.full(slots.size, np.ceil(self.operators.others / per_host))
+        return [*own, *leases_of(others, step_s)]
+
+    def _late_s(self, tables: Tables) -> FloatArray:
+        """By step how much longer its records take to the ends of the job than those of quick
+        steps. Those that have not come out when the replay ends are late by the time until then.
+        """
+        steps, step_s = self.load_per_s.size, self.job.step_s
+        items = as_text(tables["processing_duration"])
+        out = np.isin(items["operator"], sorted(self.operators.graph.ends))
+        age_s = items["age_ms"][out] / 1000
+        step = np.floor((items["time_s"][out] - age_s) / step_s).astype(np.int64)
+        inside = (step >= 0) & (step < steps)
+        count = np.bincount(step[inside], minlength=steps)
+        known = np.flatnonzero(count)
+        left_s = np.linspace(steps, 1, steps) * step_s
+        if not known.size:
+            return left_s
+        means = np.bincount(step[inside], age_s[inside], steps)[known] / count[known]
+        late_s: FloatArray = np.interp(np.arange(steps), known, means - np.percentile(means, QUICK))
+        late_s[known[-1] + 1 :] = left_s[known[-1] + 1 :]
+        return late_s.clip(0.0)

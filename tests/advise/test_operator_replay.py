@@ -1,0 +1,166 @@
+"""Policies over a model of every operator do what they do on the job that was recorded."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from include.advise.candidates import policy
+from include.advise.case import keep_case, open_case
+from include.advise.edges import parse_edges
+from include.advise.job import JobModel
+from include.advise.operator_replay import replay_operators
+from include.advise.operators import JobOperators, fit_operators, operators_of_job
+from include.advise.outcomes import measure_policy
+from include.advise.replay import ReplayConditions, Replayed
+from include.advise.request import AdviceRequest
+from include.advise.restarts import Restart
+from include.experiment.matrix import runs_in_file
+from include.experiment.run import resolve
+from include.model.errors import SpecError
+from include.runs.session import Session
+from include.testbeds.columns import as_text
+from include.workloads.recordings.operators import read_operators
+from include.workloads.recordings.recording import FloatArray
+from tests.advise.synthetic import EDGES, QUIET_LATENCY_S, STEP_S, job, write_operators
+
+CONDITIONS = ReplayConditions(instances_at_start=6, max_instances=12, takes_s=5.0, seed=1)
+LOAD: FloatArray = np.array([110 + 50 * math.sin(at / 600) for at in range(0, 7200, 15)])
+DOWN = Restart(cpu_excess=(0.0,), lag_s=(20.0,), latency_excess_s=(0.0, 20.0, 10.0), seen=5)
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_operators(tmp_path_factory.mktemp("known"))
+
+
+@pytest.fixture(scope="module")
+def operators(exported: Path) -> JobOperators:
+    graph = fit_operators(read_operators(str(exported), {}), parse_edges(EDGES))
+    return operators_of_job(graph, LOAD, np.full(LOAD.size, 6.0))
+
+
+def run(
+    operators: JobOperators,
+    controller: str,
+    conditions: ReplayConditions = CONDITIONS,
+    of: JobModel | None = None,
+    **options: object,
+) -> Replayed:
+    build = policy(controller, options, conditions).build
+    return replay_operators(of or job(), operators, LOAD, conditions, build)
+
+
+@pytest.mark.parametrize("controller", ["ds2", "threshold"])
+def test_a_policy_does_what_it_does_on_the_real_job(
+    operators: JobOperators, exported: Path, controller: str
+) -> None:
+    """The job was recorded with two instances of everything; here it runs under another policy."""
+    folder = exported.parent
+    (folder / "calibration_real.yaml").write_text(
+        (folder / "calibration.yaml").read_text() + "instance_start_s: [5, 5]\n"
+    )
+    spec = (folder / "spec.yaml").read_text()
+    spec = spec.replace("calibration.yaml", "calibration_real.yaml")
+    spec = spec.replace("{name: fixed, instances_each: 2}", controller)
+    (folder / f"{controller}.yaml").write_text(spec)
+    session = Session.open(resolve(runs_in_file(folder / f"{controller}.yaml")[0]))
+    session.deploy()
+    session.run(0, 7200)
+    queue = as_text(session.loop.testbed.take_measurements()["queue"])
+    real = np.array(queue["instances"], dtype=float).reshape(-1, 3).sum(axis=1)
+    assert run(operators, controller).instances.mean() == pytest.approx(real.mean(), rel=0.05)
+
+
+def test_nothing_is_late_while_nothing_changes(operators: JobOperators) -> None:
+    still = run(operators, "fixed", instances_each=2)
+    assert set(still.instances.tolist()) == {6.0}
+    assert np.allclose(still.latency_s, QUIET_LATENCY_S, atol=0.1)
+    assert not still.beyond.any()  # that is how it was recorded
+    assert [(one.ordered_s, one.ends_s) for one in still.leases] == [(0.0, LOAD.size * STEP_S)] * 6
+
+
+def test_a_scaling_takes_the_job_down(operators: JobOperators) -> None:
+    """What comes then waits for the job, so the first record is late by all of it."""
+    whole = job(restart=DOWN)
+    scaled = run(operators, "ds2", of=whole)
+    late_s = scaled.latency_s - QUIET_LATENCY_S
+    assert late_s.max() > 5
+    deployed = run(operators, "ds2", replace(CONDITIONS, redeploy_s=60.0), of=whole)
+    assert (deployed.latency_s - QUIET_LATENCY_S).max() == pytest.approx(60, abs=STEP_S)
+
+
+def test_what_never_comes_out_is_late(operators: JobOperators) -> None:
+    """One instance of each for a load of five."""
+    heavy = replace(operators, per_record=5.0)
+    stuck = replay_operators(
+        job(), heavy, LOAD, CONDITIONS, policy("fixed", {"instances_each": 1}, CONDITIONS).build
+    )
+    assert stuck.latency_s[-120] > 1000
+    assert stuck.beyond.all()
+
+
+def test_operators_that_share_slots_take_as_many_as_the_widest(operators: JobOperators) -> None:
+    graph = operators.graph
+    assert not operators.shares_slots
+    shared = operators_of_job(graph, LOAD, np.full(LOAD.size, 2.0))
+    assert shared.shares_slots
+    found = run(shared, "fixed", replace(CONDITIONS, instances_per_host=2), instances_each=3)
+    assert found.instances[-1] == 3
+    assert sum(math.isclose(one.ends_s, LOAD.size * STEP_S) for one in found.leases) == 2
+
+
+@pytest.fixture(scope="module")
+def recorded(exported: Path) -> Path:
+    """The operators and the whole job in the columns of one file."""
+    read = read_operators(str(exported), {})
+    heads, columns = ["time_s"], [read.times_s]
+    for name, of in read.readings.items():
+        heads += [f"in_per_s[{name}]", f"busy_share[{name}]", f"instances[{name}]"]
+        columns += [of["in"], of["busy"], of["instances"]]
+    heads += ["rate_per_s", "latency_p95_s", "cpu_share", "instances"]
+    rate = read.readings["parse"]["in"]
+    latency = np.full(rate.size, 0.2)
+    latency[30:33] += (8.0, 5.0, 2.0)
+    busy = np.max([of["busy"] for of in read.readings.values()], axis=0)
+    columns += [rate, latency, busy, np.full(rate.size, 6.0)]
+    path = exported.parent / "both.csv"
+    rows = [
+        ",".join(heads),
+        *(",".join(f"{cell!r}" for cell in row) for row in np.column_stack(columns).tolist()),
+    ]
+    path.write_text("\n".join(rows) + "\n")
+    return path
+
+
+def test_policies_by_busy_time_are_no_guess_where_operators_were_recorded(
+    recorded: Path, tmp_path: Path
+) -> None:
+    request = AdviceRequest(
+        recording=str(recorded),
+        objective="latency p95 < 2 s",
+        controllers=("ds2", "hpa"),
+        seeds=1,
+    )
+    without = keep_case(request, tmp_path / "without")
+    assert {one.name for one in without.policies if one.guessed} == {"ds2"}
+    case = keep_case(replace(request, edges=EDGES), tmp_path / "with")
+    assert not any(one.guessed for one in case.policies)
+    again = open_case(tmp_path / "with")
+    first = measure_policy(case, 3, tmp_path / "first").read_bytes()
+    assert case.policies[3].name == "hpa, CPU 70 %" or case.policies[3].controller == "ds2"
+    assert measure_policy(again, 3, tmp_path / "again").read_bytes() == first
+
+
+def test_operators_without_a_model_are_refused_if_they_were_asked_for(
+    recorded: Path, tmp_path: Path
+) -> None:
+    request = AdviceRequest(
+        recording=str(recorded), objective="latency p95 < 2 s", edges="parse>enrich"
+    )
+    with pytest.raises(SpecError, match="store is in none of them"):
+        keep_case(request, tmp_path)
