@@ -85,7 +85,8 @@ def fidelity(  # noqa: PLR0913  options of a command
     )
     write_bytes(out, page.markdown().encode())
     write_bytes(csv, page.csv_text().encode())
-    write_bytes(unsound_csv, page.unsound_csv_text().encode())
+    if unsound or unsound_csv.exists():
+        write_bytes(unsound_csv, page.unsound_csv_text().encode())
     typer.echo(f"Page: {out}\nEvery figure: {csv}")
 
 

@@ -1,10 +1,10 @@
-"""Predictions beside what was measured: a row for every run and figure, and the order of
-controllers on every load."""
+"""Predictions beside what was measured: a row for every run and figure, the order of controllers
+on every load, and what would have been recommended."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean
 
 from include.experiment.spec import Choice, RunSpec, load_spec
@@ -89,6 +89,89 @@ def predictions(
             )
 
 
+ASKED_PERCENT = (75.0, 80.0, 85.0, 90.0, 95.0)
+"""Shares within 2x that recommendations are asked for."""
+SHARE, COST = "strict_near_real_time_percent", "resource_cost"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recommendation:
+    """The controller that promises ``asked_percent`` within 2x on one load and seed for the lowest
+    cost of hosts, by runs that nothing was fitted to; None where none promises it.
+
+    It promises what is predicted less a margin, its largest error in the n runs that were fitted
+    on times (n + 1) / n, as `advise` has it; its cost may be off by the margin of that.
+    ``measured_percent`` and ``measured_cost`` are what it did.
+    """
+
+    by: str
+    load: str
+    seed: int
+    asked_percent: float
+    controller: str | None
+    promised_percent: float
+    lowest_cost: float
+    highest_cost: float
+    measured_percent: float
+    measured_cost: float
+
+    @property
+    def share_holds(self) -> bool:
+        """Whether as much was measured as had been asked for."""
+        return self.measured_percent >= self.asked_percent
+
+    @property
+    def cost_holds(self) -> bool:
+        """Whether the measured cost is in the range."""
+        return self.lowest_cost <= self.measured_cost <= self.highest_cost
+
+
+def recommendations(rows: Sequence[Prediction]) -> Iterator[Recommendation]:
+    """One for every load and seed of which three controllers or more are held out, and every share
+    that is asked for."""
+    runs: dict[tuple[str, str, int], dict[str, dict[str, Prediction]]] = {}
+    errors: dict[tuple[str, str, str], list[float]] = {}
+    for row in rows:
+        if row.figure not in (SHARE, COST):
+            continue
+        if row.role == FITTED:
+            errors.setdefault((row.by, row.controller, row.figure), []).append(abs(row.error))
+        else:
+            own = runs.setdefault((row.by, row.load, row.seed), {})
+            own.setdefault(row.controller, {})[row.figure] = row
+    margin = {key: (len(own) + 1) / len(own) * max(own) for key, own in errors.items()}
+    for (by, *_), controllers in runs.items():
+        known = [
+            _promise(of[SHARE], of[COST], margin[by, name, SHARE], margin[by, name, COST])
+            for name, of in controllers.items()
+            if (by, name, SHARE) in margin
+        ]
+        if len(known) < 3:
+            continue
+        for asked in ASKED_PERCENT:
+            able = [one for one in known if one.promised_percent >= asked]
+            best = min(able, key=lambda one: one.lowest_cost + one.highest_cost, default=None)
+            nobody = replace(known[0], controller=None)
+            yield replace(best or nobody, asked_percent=asked)
+
+
+def _promise(
+    share: Prediction, cost: Prediction, share_margin: float, cost_margin: float
+) -> Recommendation:
+    return Recommendation(
+        by=share.by,
+        load=share.load,
+        seed=share.seed,
+        asked_percent=0.0,
+        controller=share.controller,
+        promised_percent=share.predicted - share_margin,
+        lowest_cost=cost.predicted * max(0.0, 1 - cost_margin),
+        highest_cost=cost.predicted * (1 + cost_margin),
+        measured_percent=share.measured,
+        measured_cost=cost.measured,
+    )
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
     """How alike the order of controllers is on one load: Kendall's tau b; None for fewer than
@@ -103,15 +186,17 @@ class Order:
 
 
 def orders(rows: Sequence[Prediction]) -> Iterator[Order]:
-    """For every load and role, of the means over its seeds."""
-    groups: dict[tuple[str, str, str, str], dict[str, list[Prediction]]] = {}
+    """For every load and role, of the means over the seeds that have the most controllers."""
+    groups: dict[tuple[str, str, str, str], dict[int, dict[str, Prediction]]] = {}
     for row in rows:
         if row.figure in RANKED_BY:
             group = groups.setdefault((row.by, row.load, row.role, row.figure), {})
-            group.setdefault(row.controller, []).append(row)
-    for (by, load, role, figure), controllers in groups.items():
-        measured = [fmean(row.measured for row in own) for own in controllers.values()]
-        predicted = [fmean(row.predicted for row in own) for own in controllers.values()]
+            group.setdefault(row.seed, {})[row.controller] = row
+    for (by, load, role, figure), seeds in groups.items():
+        controllers = max(seeds.values(), key=len).keys()
+        whole = [of for of in seeds.values() if of.keys() == controllers]
+        measured = [fmean(of[name].measured for of in whole) for name in controllers]
+        predicted = [fmean(of[name].predicted for of in whole) for name in controllers]
         yield Order(
             by=by,
             load=load,

@@ -17,7 +17,9 @@ from include.studies.fidelity.comparison import (
     LEAST_TAU,
     Order,
     Prediction,
+    Recommendation,
     orders,
+    recommendations,
 )
 from include.studies.fidelity.figures import FIGURES
 
@@ -54,6 +56,7 @@ class FidelityPage:
             text += [UNSOUND, *(f"- {run}: {why}" for run, why in self.unsound.items()), ""]
         text += ["## Errors, and how many are within the limit\n", EXPLAINED, *_errors(rows)]
         text += ["## The order of controllers\n", ORDERED, *_orders(list(orders(rows)))]
+        text += ["## Recommendations\n", RECOMMENDED, *_recommendations([*recommendations(rows)])]
         text += ["## Every run\n", BESIDE, *_runs(rows)]
         return "\n".join(text).rstrip() + "\n"
 
@@ -111,8 +114,14 @@ of the measured value. Lag is the number of items that wait in all queues and at
 """
 
 ORDERED = f"""Kendall's tau between the measured and the predicted order of controllers, by the mean
-over the seeds of a load; 1 is the same order, and at least {LEAST_TAU:g} is asked for. Empty if all
-controllers are equal.
+over those seeds of a load that have the most controllers; 1 is the same order, and at least
+{LEAST_TAU:g} is asked for. Empty if all controllers are equal.
+"""
+
+RECOMMENDED = """For every load and seed that was held out, and every share of items that may be
+asked for: the controller of the lowest predicted cost that is sure to hold it, which then ran on
+Flink. It is sure where the predicted share less a margin holds it; the margin is its largest error
+in the n runs fitted on, times (n + 1) / n, and that of the cost likewise.
 """
 
 BESIDE = """Predicted / measured; bold is beyond the limit.
@@ -171,6 +180,40 @@ def _orders(orders: Sequence[Order]) -> Iterator[str]:
     yield ""
 
 
+def _recommendations(made: Sequence[Recommendation]) -> Iterator[str]:
+    given = [one for one in made if one.controller is not None]
+    if not given:
+        yield "None yet.\n"
+        return
+    for by in dict.fromkeys(one.by for one in given):
+        own = [one for one in given if one.by == by]
+        shares, costs = (sum(one.share_holds for one in own), sum(one.cost_holds for one in own))
+        none = sum(one.by == by for one in made) - len(own)
+        runs = len({(one.load, one.seed, one.controller) for one in own})
+        yield (
+            f"**{by}**: {len(own)} recommendations, tried in {runs} runs; {shares} held the share "
+            f"and {costs} the range of the cost. For {none} no controller was sure.\n"
+        )
+    yield "| predicted by | load | seed | asked, % | controller | share, % | hosts, cost |"
+    yield "|---|---|--:|--:|---|--:|--:|"
+    short = _names(dict.fromkeys(one.load for one in given))
+    names = _names(dict.fromkeys(str(one.controller) for one in given))
+    for one in given:
+        share = f"{one.promised_percent:.1f} promised, {one.measured_percent:.1f} measured"
+        cost = f"{one.lowest_cost:.1f} to {one.highest_cost:.1f}, {one.measured_cost:.1f} measured"
+        cells = (_bold(share, one.share_holds), _bold(cost, one.cost_holds))
+        yield (
+            f"| {one.by} | {short[one.load]} | {one.seed} | {one.asked_percent:g} "
+            f"| {names[str(one.controller)]} | {cells[0]} | {cells[1]} |"
+        )
+    yield ""
+
+
+def _bold(text: str, holds: bool | None) -> str:
+    """What is beyond a limit stands out."""
+    return f"**{text}**" if holds is False else text
+
+
 def _names(labels: Iterable[str]) -> dict[str, str]:
     """Each label without its options, unless another one has the same name."""
     name_of = {label: label.split()[0] for label in labels}
@@ -184,7 +227,7 @@ def _runs(rows: Sequence[Prediction]) -> Iterator[str]:
         key = (row.load, row.controller, row.seed, row.role, row.by)
         decimals = FIGURES[row.figure].decimals
         cell = f"{row.predicted:.{decimals}f} / {row.measured:.{decimals}f}"
-        cells.setdefault(key, {})[row.figure] = cell if row.holds is not False else f"**{cell}**"
+        cells.setdefault(key, {})[row.figure] = _bold(cell, row.holds)
     short = _names(row.controller for row in rows)
     titles = " | ".join(figure.title for figure in FIGURES.values())
     for load in dict.fromkeys(row.load for row in rows):

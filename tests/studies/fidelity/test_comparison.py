@@ -17,6 +17,7 @@ from include.studies.fidelity.comparison import (
     case_of,
     orders,
     predictions,
+    recommendations,
 )
 from include.studies.fidelity.figures import FIGURES
 from include.studies.fidelity.page import FidelityPage, stored_predictions, stored_unsound
@@ -55,6 +56,29 @@ def test_what_never_happened_and_was_not_predicted_is_no_error():
     none = {**SAME, "scalings": 0.0}
     assert by_figure(rows_of({case: none}, {case: none}))["scalings"].error == 0
     assert by_figure(rows_of({case: none}, {case: SAME}))["scalings"].holds is False
+
+
+def test_the_cheapest_that_is_sure_to_hold_a_share_is_recommended():
+    """One run was fitted on, so each margin is twice its error: 2 points and 10 % for all."""
+    share, cost = "strict_near_real_time_percent", "resource_cost"
+    predicted = {"a": (82.5, 10.0), "b": (91.0, 20.0), "c": (93.0, 30.0)}
+    measured = {"a": (79.0, 10.5), "b": (94.0, 25.0), "c": (99.0, 30.0)}
+    in_fit = {(f"fit {name}", name, 801): {**SAME, cost: 10.5, share: 51.0} for name in predicted}
+    fits = {case: {**SAME, cost: 10.0, share: 50.0} for case in in_fit}
+
+    def held_out(of):
+        return {
+            ("walk", name, 802): {**SAME, share: percent, cost: hosts}
+            for name, (percent, hosts) in of.items()
+        }
+
+    rows = rows_of(in_fit | held_out(measured), fits | held_out(predicted))
+    made = {one.asked_percent: one for one in recommendations(rows)}
+    assert [made[asked].controller for asked in (75, 80, 85, 90, 95)] == ["a", "a", "b", "c", None]
+    assert [made[asked].share_holds for asked in (75, 80, 85)] == [True, False, True]
+    assert made[80].promised_percent == pytest.approx(80.5)
+    assert made[80].highest_cost == pytest.approx(10 * (1 + 2 * 0.5 / 10.5))
+    assert [made[asked].cost_holds for asked in (80, 85, 90)] == [True, False, True]
 
 
 def test_tau_is_that_of_the_means_over_seeds():
