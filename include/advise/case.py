@@ -29,7 +29,7 @@ from include.advise.operators import Edges, fit_operators, operators_of_job, rea
 from include.advise.paste import platforms_of
 from include.advise.readings import Readings, lasting_counts, readings_of, require_signals
 from include.advise.replay import ReplayConditions, replay
-from include.advise.request import BY_BUSY_TIME, BY_CPU, FIXED, PLATFORMS, AdviceRequest
+from include.advise.request import BY_BUSY_TIME, BY_CPU, BY_JOB, FIXED, PLATFORMS, AdviceRequest
 from include.advise.times import wrong_times
 from include.experiment.prices import is_file, price_book
 from include.experiment.prices.books import load_book
@@ -255,6 +255,9 @@ def _case(
     job = replace(job, notes=(*job.notes, *_percentile_doubts(recording, objective)))
     read = readings_of(recording)
     job = with_operators(job, recorded, asked=bool(request.edges))
+    if job.operators is not None and 0 < request.max_instances < job.operators.fewest_slots:
+        problem = f"the job takes {job.operators.fewest_slots} slots at least; allow as many"
+        raise SpecError("max_instances", [problem])
     if np.isnan(job.quiet_latency_s):
         problem = "has no latency away from restarts and scalings"
         if np.isnan(read.latency_s).all():
@@ -313,23 +316,25 @@ def with_operators(job: JobModel, recorded: Recorded, *, asked: bool) -> JobMode
     ``asked`` for it."""
     if recorded.operators is None:
         return job
+    read = readings_of(recorded.job)
     try:
         graph = fit_operators(*recorded.operators)
+        operators = operators_of_job(graph, read.load_per_s, read.instances)
     except SpecError as error:
         if asked:
             raise
         note = f"operators are replayed as a whole ({'; '.join(error.problems)})"
         return replace(job, notes=(*job.notes, note))
-    read = readings_of(recorded.job)
-    operators = operators_of_job(graph, read.load_per_s, read.instances)
     return replace(job, operators=operators, notes=(*job.notes, *graph.notes))
 
 
 def _unrecorded(recording: Recording, job: JobModel) -> tuple[str, ...]:
-    """Controllers that decide by what the recording does not have."""
+    """Controllers that decide by what the recording does not have: nobody has CPU of operators."""
     if recording.is_busy_time:
         return BY_CPU
-    return BY_BUSY_TIME if job.operators is None else ()
+    if job.operators is None:
+        return BY_BUSY_TIME
+    return tuple(name for name in BY_CPU if name not in BY_JOB)
 
 
 def _require_percentile(recording: Recording, objective: LatencyObjective) -> None:

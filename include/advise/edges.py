@@ -50,7 +50,7 @@ class _Edge(BaseModel):
 
 class _Edges(BaseModel):
     model_config = ConfigDict(extra="ignore")
-    edges: Annotated[list[_Edge], Field(min_length=1)]
+    edges: list[_Edge]
 
 
 def edges_of(text: str) -> tuple[tuple[str, str], ...]:

@@ -3,13 +3,13 @@
 Where operators were recorded, a controller that decides on each of them sees each of them. A
 scaling takes the whole job down, as in the experiment of `export.write_experiment`, and its
 operators work off what waited. Latency is that of the job at rest and what records of a step take
-longer than those of quick steps.
+longer to the end where they take longest than the work on their way there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -23,23 +23,25 @@ from include.advise.operators import JobOperators, graph_calibration, graph_topo
 from include.advise.replay import ReplayConditions, Replayed, setting_on
 from include.controllers.base import Controller, Setting
 from include.controllers.deployment import first_deployment
+from include.model.errors import TestbedError
 from include.model.topology import Topology, slowest_paths
 from include.runs.loop import Loop
-from include.testbeds import TESTBEDS
 from include.testbeds.base import ACTS, TestbedConfig
 from include.testbeds.columns import as_text
 from include.testbeds.flow.calibration import FlowCalibration
+from include.testbeds.flow.testbed import FlowTestbed
+from include.testbeds.virtual.fleet import VirtualHost, VirtualInstance
 from include.workloads.pattern import Levels
 from include.workloads.recordings.recording import FloatArray
 from include.workloads.topologies import parse_topology
 
-SAMPLES_PER_STEP = 8
-QUICK = 10
-"""Percentile of the steps whose records count as taking no longer than at rest."""
+SAMPLES_PER_STEP, MOST_SAMPLES = 8, 256
+"""Of records: at the end of the job that gets the fewest, and at most of any operator."""
 SAME_LOAD = 1.02
 """Readings of the job and of its operators are means over different times."""
 
 Tables = Mapping[str, Mapping[str, Any]]
+_NO_ITEMS: Mapping[str, Any] = {"operator": (), "time_s": (), "age_ms": ()}
 
 
 def replay_operators(
@@ -51,21 +53,36 @@ def replay_operators(
 ) -> Replayed:
     """Run a controller over the load, a value per step of the job's model.
 
-    Every operator begins with the instances that it was recorded with most of the time. Hosts are
-    those of the controller, or where operators share slots those that the slots take.
+    Operators begin with instances in proportion to those that they were recorded with most of the
+    time. Hosts are those of the controller, or where operators share slots those that the slots
+    take.
     """
     world = _World(job, operators, load_per_s, conditions)
-    testbed = TESTBEDS["flow"].build(world.config)
+    testbed = _SlotTestbed(world.config)
+    testbed.most, testbed.of_each = world.most_instances, operators.shares_slots
     controller = build(world.setting)
     loop = Loop(testbed, controller, world.setting)
-    at_start = {one.name: one.instances for one in operators.graph.operators}
-    loop.deploy(first_deployment(world.setting, at_start))
+    loop.deploy(first_deployment(world.setting, world.at_start))
     testbed.take_measurements()
     for _ in loop.run({ACTS: controller.initial_memory()}, 0.0, world.config.duration_s):
         pass
     tables, leases = testbed.take_measurements(), testbed.leases()
     testbed.close()
     return world.replayed(tables, leases)
+
+
+@dataclass(slots=True)
+class _SlotTestbed(FlowTestbed):
+    """Starts ``most`` instances in all, or ``of_each`` operator; more are refused."""
+
+    most: int = field(init=False, default=0)
+    of_each: bool = field(init=False, default=False)
+
+    def start(self, operator: str, host: VirtualHost) -> VirtualInstance:
+        there = [one for one in self.fleet.instances.values() if one.serves]
+        if sum(one.operator == operator or not self.of_each for one in there) >= self.most:
+            raise TestbedError(f"all {self.most} slots are taken")
+        return FlowTestbed.start(self, operator, host)
 
 
 @dataclass(frozen=True)
@@ -97,10 +114,22 @@ class _World:
     @cached_property
     def setting(self) -> Setting:
         """What the controller is told."""
-        most = self.conditions.max_instances - self.operators.others
-        if self.operators.shares_slots:
-            most = self.conditions.max_instances * len(self.topology.operators)
+        most = self.most_instances
+        most *= len(self.topology.operators) if self.operators.shares_slots else 1
         return setting_on(self.topology, self.job.step_s, self.conditions, most)
+
+    @property
+    def most_instances(self) -> int:
+        """In all, or where operators share slots of each."""
+        return self.conditions.max_instances - self.operators.others
+
+    @property
+    def at_start(self) -> dict[str, int]:
+        """Instances of each operator when the replay begins."""
+        recorded, others = self.operators.recorded, self.operators.others
+        taken = (max if self.operators.shares_slots else sum)(recorded.values())
+        factor = max(1, self.conditions.instances_at_start - others) / taken
+        return {name: max(1, round(factor * count)) for name, count in recorded.items()}
 
     @property
     def config(self) -> TestbedConfig:
@@ -136,7 +165,9 @@ class _World:
         takes_s, down_s = conditions.takes_s, self._down_s(self.job.planned_share)
         if conditions.redeploy_s:
             takes_s, down_s = 0.0, max(takes_s, conditions.redeploy_s)
-        least_items = min(float(self._reach[one].mean()) for one in graph.ends) * self.job.step_s
+        items = {one: float(of.mean()) * self.job.step_s for one, of in self._reach.items()}
+        every = min(items[one] for one in graph.ends) / SAMPLES_PER_STEP
+        every = max(every, *(one / MOST_SAMPLES for one in items.values()))
         settings = {
             **graph_calibration(graph),
             "service_cv": 0,
@@ -148,7 +179,7 @@ class _World:
             "host_boot_s": (0, 0),
             "image_pull_s": (0, 0),
             "instance_start_s": (takes_s, takes_s),
-            "sample_every_items": max(1, round(least_items / SAMPLES_PER_STEP)),
+            "sample_every_items": max(1, round(every)),
         }
         if conditions.parts:
             settings["key_groups"] = {one.name: conditions.parts for one in graph.operators}
@@ -173,7 +204,7 @@ class _World:
             waiting += queue["waiting_items"][of]
             each = self._reach[one.name] / np.maximum(1.0, count)
             busy = np.maximum(busy, one.overhead.value + each * one.demand_ms.value / 1000)
-            beyond |= each > SAME_LOAD * one.known_to_per_s
+            beyond |= (each > SAME_LOAD * one.known_to_per_s) | (count < 1)
         slots = self.operators.slots(instances)
         return Replayed(
             instances=slots,
@@ -181,6 +212,7 @@ class _World:
             lag_items=waiting,
             latency_s=self.job.quiet_latency_s + self._late_s(tables),
             leases=tuple(self._leases(slots, leases)),
+            by_operator=np.array([*instances.values()]),
             beyond=beyond,
         )
 
@@ -194,21 +226,27 @@ class _World:
         return [*own, *leases_of(others, step_s)]
 
     def _late_s(self, tables: Tables) -> FloatArray:
-        """By step how much longer its records take to the ends of the job than those of quick
-        steps. Those that have not come out when the replay ends are late by the time until then.
+        """By step how much longer its records take than the work on their way, to the end of the
+        job that is latest. Those that have not come out when the replay ends are late by the time
+        until then.
         """
         steps, step_s = self.load_per_s.size, self.job.step_s
-        items = as_text(tables["processing_duration"])
-        out = np.isin(items["operator"], sorted(self.operators.graph.ends))
-        age_s = items["age_ms"][out] / 1000
-        step = np.floor((items["time_s"][out] - age_s) / step_s).astype(np.int64)
-        inside = (step >= 0) & (step < steps)
-        count = np.bincount(step[inside], minlength=steps)
-        known = np.flatnonzero(count)
         left_s = np.linspace(steps, 1, steps) * step_s
-        if not known.size:
-            return left_s
-        means = np.bincount(step[inside], age_s[inside], steps)[known] / count[known]
-        late_s: FloatArray = np.interp(np.arange(steps), known, means - np.percentile(means, QUICK))
-        late_s[known[-1] + 1 :] = left_s[known[-1] + 1 :]
-        return late_s.clip(0.0)
+        items = as_text(tables.get("processing_duration", _NO_ITEMS))
+        age_s = np.asarray(items["age_ms"]) / 1000
+        step = np.floor((np.asarray(items["time_s"]) - age_s) / step_s).astype(np.int64)
+        graph = self.operators.graph
+        work_s = {one.name: one.demand_ms.value / 1000 for one in graph.operators}
+        work_s = slowest_paths(work_s, [(origin, target) for origin, target, _ in graph.edges])
+        latest: FloatArray = np.zeros(steps)
+        for end in sorted(graph.ends):
+            out = (np.asarray(items["operator"]) == end) & (step >= 0) & (step < steps)
+            count = np.bincount(step[out], minlength=steps)
+            known = np.flatnonzero(count)
+            if not known.size:
+                return left_s
+            means = np.bincount(step[out], age_s[out], steps)[known] / count[known]
+            late_s = np.interp(np.arange(steps), known, means - work_s[end])
+            late_s[known[-1] + 1 :] = left_s[known[-1] + 1 :]
+            latest = np.maximum(latest, late_s)
+        return latest

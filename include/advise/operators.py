@@ -81,6 +81,16 @@ class JobOperators:
     shares_slots: bool
     others: int
 
+    @property
+    def recorded(self) -> dict[str, int]:
+        """Instances of each operator, most of the time."""
+        return {one.name: one.instances for one in self.graph.operators}
+
+    @property
+    def fewest_slots(self) -> int:
+        """With one instance of each operator."""
+        return 1 if self.shares_slots else self.others + len(self.recorded)
+
     def slots(self, instances: Mapping[str, FloatArray]) -> FloatArray:
         """Slots that so many instances of each operator take, by step."""
         counts = np.array([*instances.values()])
@@ -89,10 +99,16 @@ class JobOperators:
 
 
 def operators_of_job(graph: JobGraph, rate_per_s: FloatArray, slots: FloatArray) -> JobOperators:
-    """The graph beside readings of the whole job: its load, and the slots that it takes."""
+    """The graph beside readings of the whole job: its load, and the slots that it takes.
+
+    Raises SpecError if these are fewer than the instances of one operator: no slots.
+    """
     counts = [one.instances for one in graph.operators]
     taken = round(float(np.nanmedian(slots)))
-    shares = abs(max(counts) - taken) < abs(sum(counts) - taken)
+    if taken < max(counts):
+        problem = f"an operator has {max(counts)} instances, and the whole job {taken}"
+        raise SpecError(graph.name, [f"{problem}; map the column that counts its slots"])
+    shares = taken - max(counts) < abs(sum(counts) - taken)
     return JobOperators(
         graph=graph,
         per_record=float(np.nanmean(graph.load_per_s)) / max(1e-9, float(np.nanmean(rate_per_s))),

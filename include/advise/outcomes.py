@@ -193,7 +193,10 @@ def outcome_of(run: Replayed, load: FloatArray, step_s: float, question: Questio
         known_share=share,
         possible_share=share,
         worst_hour_share=_worst_hour(load, run.latency_s, step_s, question),
-        scalings_per_day=scalings_of(run.instances, step_s) / days,
+        scalings_per_day=scalings_of(
+            run.instances if run.by_operator is None else run.by_operator, step_s
+        )
+        / days,
         mean_instances=float(np.nanmean(run.instances)),
     )
 
@@ -233,8 +236,10 @@ def recorded_outcome(read: Readings, question: Question) -> PolicyOutcome:
 
 
 def scalings_of(instances: FloatArray, step_s: float) -> int:
-    """Changes of the count that last; those within a minute of each other are one, and so are
-    those of two steps on end: a mean over a step shows one that begins within it in both."""
-    counts, dip = held_counts(instances), dip_steps(step_s, step_s)
-    changes = np.flatnonzero(lasting_changes(counts, dip))
+    """Changes of the count, or of any of several by operator, that last; those within a minute of
+    each other are one, and so are those of two steps on end: a mean over a step shows one that
+    begins within it in both."""
+    dip = dip_steps(step_s, step_s)
+    changed = [lasting_changes(held_counts(one), dip) for one in np.atleast_2d(instances)]
+    changes = np.flatnonzero(np.any(changed, axis=0))
     return int(changes.size and 1 + (np.diff(changes) * step_s >= max(QUIET_S, 2 * step_s)).sum())

@@ -64,6 +64,8 @@ class Replayed:
     lag_items: FloatArray
     latency_s: FloatArray
     leases: tuple[ReplayLease, ...]
+    by_operator: FloatArray | None = None
+    """Instances of each operator, shape (operators, steps), where they were replayed one by one."""
     beyond: Flags | None = None
     """Steps at which a load of an instance came of which nothing was recorded; None: as
     `JobModel.is_beyond` has it."""

@@ -14,11 +14,18 @@ from include.advise.case import keep_case, open_case
 from include.advise.edges import parse_edges
 from include.advise.job import JobModel
 from include.advise.operator_replay import replay_operators
-from include.advise.operators import JobOperators, fit_operators, operators_of_job
-from include.advise.outcomes import measure_policy
+from include.advise.operators import (
+    JobGraph,
+    JobOperators,
+    OperatorModel,
+    fit_operators,
+    operators_of_job,
+)
+from include.advise.outcomes import measure_policy, scalings_of
 from include.advise.replay import ReplayConditions, Replayed
 from include.advise.request import AdviceRequest
 from include.advise.restarts import Restart
+from include.advise.times import FittedValue
 from include.experiment.matrix import runs_in_file
 from include.experiment.run import resolve
 from include.model.errors import SpecError
@@ -109,9 +116,71 @@ def test_operators_that_share_slots_take_as_many_as_the_widest(operators: JobOpe
     assert not operators.shares_slots
     shared = operators_of_job(graph, LOAD, np.full(LOAD.size, 2.0))
     assert shared.shares_slots
-    found = run(shared, "fixed", replace(CONDITIONS, instances_per_host=2), instances_each=3)
+    conditions = replace(CONDITIONS, instances_per_host=2, instances_at_start=3)
+    found = run(shared, "fixed", conditions, instances_each=3)
     assert found.instances[-1] == 3
     assert sum(math.isclose(one.ends_s, LOAD.size * STEP_S) for one in found.leases) == 2
+
+
+def test_there_are_no_more_slots_than_allowed(operators: JobOperators) -> None:
+    """Eight instances of each are asked for."""
+    eight = {"instances_each": 8}
+    found = run(operators, "fixed", replace(CONDITIONS, max_instances=7), **eight)
+    assert found.instances.max() == 7
+    shared = replace(operators, shares_slots=True)
+    found = run(shared, "fixed", replace(CONDITIONS, max_instances=4), **eight)
+    assert found.instances.max() == 4
+
+
+def two_ends(slow_ms: float) -> JobOperators:
+    """A map whose records go to a quick and to a slow operator, each with one instance."""
+    exact = {
+        name: FittedValue(value=ms, low=ms, high=ms)
+        for name, ms in (("map", 1.0), ("quick", 1.0), ("slow", slow_ms), ("all", 1.0))
+    }
+    graph = JobGraph(
+        name="two ends",
+        operators=tuple(
+            OperatorModel(
+                name=name,
+                demand_ms=exact[name],
+                overhead=FittedValue(value=0.0, low=0.0, high=0.0),
+                capacity_per_s=exact["all"],
+                selectivity=None,
+                known_to_per_s=1e9,
+                instances=1,
+                rows=100,
+            )
+            for name in ("map", "quick", "slow")
+        ),
+        edges=(("map", "quick", exact["all"]), ("map", "slow", exact["all"])),
+        roots={"map": 1.0},
+        times_s=np.arange(LOAD.size) * STEP_S,
+        load_per_s=LOAD,
+    )
+    return operators_of_job(graph, LOAD, np.full(LOAD.size, 3.0))
+
+
+@pytest.mark.parametrize(("slow_ms", "in_time"), [(1.0, 1.0), (20.0, 0.0)])
+def test_the_end_where_records_take_longest_counts(slow_ms: float, in_time: float) -> None:
+    """At 20 ms a record the slow one does half of what comes."""
+    conditions = replace(CONDITIONS, instances_at_start=3)
+    found = run(two_ends(slow_ms), "fixed", conditions, instances_each=1)
+    late = found.latency_s > QUIET_LATENCY_S + 1
+    assert 1 - late[8:].mean() == pytest.approx(in_time, abs=0.01)
+
+
+def test_a_scaling_of_any_operator_counts(operators: JobOperators) -> None:
+    """One more of one and one fewer of another leave the sum as it was."""
+    counts = np.full((3, 100), 2.0)
+    counts[0, 40:], counts[1, 40:] = 3.0, 1.0
+    assert scalings_of(counts.sum(axis=0), STEP_S) == 0
+    assert scalings_of(counts, STEP_S) == 1
+
+
+def test_fewer_slots_than_one_operator_has_are_no_slots(operators: JobOperators) -> None:
+    with pytest.raises(SpecError, match="map the column that counts its slots"):
+        operators_of_job(operators.graph, LOAD, np.full(LOAD.size, 1.0))
 
 
 @pytest.fixture(scope="module")
@@ -164,3 +233,5 @@ def test_operators_without_a_model_are_refused_if_they_were_asked_for(
     )
     with pytest.raises(SpecError, match="store is in none of them"):
         keep_case(request, tmp_path)
+    with pytest.raises(SpecError, match="takes 3 slots at least"):
+        keep_case(replace(request, edges=EDGES, max_instances=2), tmp_path)

@@ -69,7 +69,9 @@ def _carried(k, e, ahead, graph, state, segment, scratch):
         amount = state.counts[node, COMPLETED]
         if ahead:
             amount += min(scratch.want[node], scratch.most[node])
-    carried = amount * graph.ratio[e, 0] // graph.ratio[e, 1]
+    items_out, items_in = graph.ratio[e, 0], graph.ratio[e, 1]
+    # In two parts, because the product of a long run is beyond 64 bits.
+    carried = amount // items_in * items_out + amount % items_in * items_out // items_in
     return min(carried, scratch.carry[e]) if graph.input_limit > 0 else carried
 
 
