@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Create .venv with everything pinned, and Airflow's database. Says what is missing before it
-# changes anything; repeating it costs nothing while the requirements stay as they are.
+# Create .venv with everything pinned, and Airflow's database; with `demo` only what that needs.
+# Says what is missing before it changes anything; repeating it costs nothing while the requirements
+# stay as they are.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -34,7 +35,10 @@ if [ "${#missing[@]}" -gt 0 ]; then
 fi
 
 stamp=".venv/installed-from.txt"
-if ! [ -x .venv/bin/python ] || ! cat requirements.txt requirements-dev.txt pyproject.toml | cmp -s - "$stamp"; then
+requirements=(requirements.txt)
+[ "${1:-}" = demo ] || requirements+=(requirements-dev.txt)
+is_from() { [ -x .venv/bin/python ] && cat "$@" pyproject.toml | cmp -s - "$stamp"; }
+if ! is_from "${requirements[@]}" && ! is_from requirements.txt requirements-dev.txt; then
     echo "Setting up .venv (the first time some minutes) ..."
     [ -x .venv/bin/python ] || "$python" -m venv .venv
     pip=(.venv/bin/python -m pip --quiet --disable-pip-version-check)
@@ -43,28 +47,30 @@ if ! [ -x .venv/bin/python ] || ! cat requirements.txt requirements-dev.txt pypr
     install() { # uv takes a quarter of pip's time; pip is for a machine that has only pip configured
         .venv/bin/uv pip install --quiet --python .venv/bin/python "$@" || "${pip[@]}" install "$@"
     }
-    UV_COMPILE_BYTECODE=1 install -r requirements.txt -r requirements-dev.txt
+    # Nothing is left to resolve. To compile all takes longer than to compile what a demo imports.
+    [ "${1:-}" = demo ] || export UV_COMPILE_BYTECODE=1
+    install --no-deps "${requirements[@]/#/-r}"
     # The command `tidebench`, and include.testing for controllers that live elsewhere.
     install --no-deps --no-build-isolation --editable .
-    cat requirements.txt requirements-dev.txt pyproject.toml >"$stamp"
+    cat "${requirements[@]}" pyproject.toml >"$stamp"
 fi
 
 source .ci/env.sh
 migrated="$AIRFLOW_HOME/migrated-for.txt"
 migration=
-if ! [ -f "$AIRFLOW_HOME/airflow.db" ] || ! cmp -s "$stamp" "$migrated"; then
+if ! [ -f "$AIRFLOW_HOME/airflow.db" ] || ! cmp -s requirements.txt "$migrated"; then
     echo "Setting up Airflow's database in $AIRFLOW_HOME ..."
     mkdir -p "$AIRFLOW_HOME"
     airflow db migrate >"$AIRFLOW_HOME/migrate.log" 2>&1 &
     migration=$!
 fi
 
-if ! [ var/spark-classes.jsa -nt "$stamp" ]; then
+if [ "${1:-}" != demo ] && ! [ var/spark-classes.jsa -nt "$stamp" ]; then
     echo "Archiving the classes of Spark, which halves its start (half a minute, once) ..."
     python -m include.results.tables.archive
 fi
 
 if [ -n "$migration" ]; then
     wait "$migration" || { tail -n 20 "$AIRFLOW_HOME/migrate.log" >&2; exit 1; }
-    cp "$stamp" "$migrated"
+    cp requirements.txt "$migrated"
 fi
