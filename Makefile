@@ -151,8 +151,8 @@ audit: setup  ## Check every pinned package against the published advisories (ne
 	@$(ENV) uv tool run --from pip-audit==2.10.1 pip-audit --strict --disable-pip --no-deps \
 	    --progress-spinner off -r requirements.txt -r requirements-dev.txt
 
-check: setup  ## Check format, lint, types and import contracts; run no tests
-	@$(ENV) ruff format --check . && ruff check . && mypy && lint-imports
+check: setup  ## Check format, lint, types, import contracts and that nothing pinned is missing; run no tests
+	@$(ENV) uv pip check --quiet && ruff format --check . && ruff check . && mypy && lint-imports
 
 format: setup  ## Format, and fix lint where a tool can
 	@$(ENV) ruff check --fix . ; $(ENV) ruff format .
