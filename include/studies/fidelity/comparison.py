@@ -95,7 +95,7 @@ SHARE, COST = "strict_near_real_time_percent", "resource_cost"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recommendation:
+class Promise:
     """The controller that promises ``asked_percent`` within 2x on one load and seed for the lowest
     cost of hosts, by runs that nothing was fitted to; None where none promises it.
 
@@ -126,7 +126,7 @@ class Recommendation:
         return self.lowest_cost <= self.measured_cost <= self.highest_cost
 
 
-def recommendations(rows: Sequence[Prediction]) -> Iterator[Recommendation]:
+def recommendations(rows: Sequence[Prediction]) -> Iterator[Promise]:
     """One for every load and seed of which three controllers or more are held out, and every share
     that is asked for."""
     runs: dict[tuple[str, str, int], dict[str, dict[str, Prediction]]] = {}
@@ -157,8 +157,8 @@ def recommendations(rows: Sequence[Prediction]) -> Iterator[Recommendation]:
 
 def _promise(
     share: Prediction, cost: Prediction, share_margin: float, cost_margin: float
-) -> Recommendation:
-    return Recommendation(
+) -> Promise:
+    return Promise(
         by=share.by,
         load=share.load,
         seed=share.seed,

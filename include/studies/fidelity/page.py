@@ -17,7 +17,7 @@ from include.studies.fidelity.comparison import (
     LEAST_TAU,
     Order,
     Prediction,
-    Recommendation,
+    Promise,
     orders,
     recommendations,
 )
@@ -180,7 +180,7 @@ def _orders(orders: Sequence[Order]) -> Iterator[str]:
     yield ""
 
 
-def _recommendations(made: Sequence[Recommendation]) -> Iterator[str]:
+def _recommendations(made: Sequence[Promise]) -> Iterator[str]:
     given = [one for one in made if one.controller is not None]
     if not given:
         yield "None yet.\n"
