@@ -39,6 +39,8 @@ def test_airflow_on_this_machine(airflow_environment: dict[str, str], tmp_path: 
     variables = airflow_environment | {
         "TIDEBENCH_PORT": str(port), "TIDEBENCH_DATA_ROOT": str(tmp_path / "var"),
     }  # fmt: skip
+    # The set-up has left airflow.cfg, with the secret that the services share.
+    python(tmp_path, "-m", "airflow", "db", "migrate", variables=variables)
     log = tmp_path / "up.log"
     with log.open("w") as sink:
         up = subprocess.Popen(
