@@ -114,8 +114,8 @@ def tried(
         trials = {"": options_of[name]} if name in options_of else settings.get(name, {"": {}})
         for told, options in trials.items():
             shown = f"{name}, {told}" if told else name
-            one = policy(name, options, conditions)
-            made.append(replace(one, name=shown, guessed=name in unrecorded))
+            trial = policy(name, options, conditions)
+            made.append(replace(trial, name=shown, guessed=name in unrecorded))
     return (
         *(one for one in made if one.controller != FIXED),
         *(fixed(n) for n in sorted(set(sizes)) if FIXED in only),

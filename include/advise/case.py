@@ -145,7 +145,7 @@ def keep_case(request: AdviceRequest, folder: Path) -> Case:
     _keep_operators(recorded, kept)
     if is_file(request.prices):
         write_bytes(kept / _BOOK, input_text(request.prices, "price book").encode())
-    write_json(kept / _SIZES, [one.at_start for one in case.policies if one.at_start])
+    write_json(kept / _SIZES, [policy.at_start for policy in case.policies if policy.at_start])
     write_json(kept / _REQUEST, asdict(request))
     return case
 

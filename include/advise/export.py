@@ -75,7 +75,7 @@ def write_graph(graph: JobGraph, folder: Path) -> Path:
     step_s = max(1.0, float(np.median(np.diff(graph.times_s))))
     readings = max(1, round(float(graph.times_s[-1]) / step_s) + 1)
     spec = {
-        "max_hosts": max(2, 4 * sum(one.instances for one in graph.operators)),
+        "max_hosts": max(2, 4 * sum(operator.instances for operator in graph.operators)),
         "patterns": {"name": "trace", "path": "job_load.csv"},
         "controllers": ["hpa", "ds2"],
         "btus_min": 60,

@@ -79,8 +79,10 @@ class _SlotTestbed(FlowTestbed):
     of_each: bool = field(init=False, default=False)
 
     def start(self, operator: str, host: VirtualHost) -> VirtualInstance:
-        there = [one for one in self.fleet.instances.values() if one.serves]
-        if sum(one.operator == operator or not self.of_each for one in there) >= self.most:
+        serving = [instance for instance in self.fleet.instances.values() if instance.serves]
+        if self.of_each:
+            serving = [instance for instance in serving if instance.operator == operator]
+        if len(serving) >= self.most:
             raise TestbedError(f"all {self.most} slots are taken")
         return FlowTestbed.start(self, operator, host)
 

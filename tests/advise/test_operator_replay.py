@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -34,6 +35,7 @@ from include.testbeds.columns import as_text
 from include.workloads.recordings.operators import read_operators
 from include.workloads.recordings.recording import FloatArray
 from tests.advise.synthetic import EDGES, QUIET_LATENCY_S, STEP_S, job, write_operators
+from tests.command_line import said
 
 CONDITIONS = ReplayConditions(instances_at_start=6, max_instances=12, takes_s=5.0, seed=1)
 LOAD: FloatArray = np.array([110 + 50 * math.sin(at / 600) for at in range(0, 7200, 15)])
@@ -223,6 +225,14 @@ def test_policies_by_busy_time_are_no_guess_where_operators_were_recorded(
     first = measure_policy(case, 3, tmp_path / "first").read_bytes()
     assert case.policies[3].name == "hpa, CPU 70 %" or case.policies[3].controller == "ds2"
     assert measure_policy(again, 3, tmp_path / "again").read_bytes() == first
+
+
+def test_a_backtest_replays_operators_too(recorded: Path) -> None:
+    """Fixed at what was recorded; busy time of the job stands in for its CPU without operators."""
+    asked = ("backtest", str(recorded), "--against", str(recorded), "--controller", "ds2")
+    by_operator = said(*asked, "--seeds", "1", "--edges", EDGES)
+    assert re.search(r"mean instances +3\.\d+ ", by_operator), by_operator
+    assert said(*asked, "--seeds", "1") != by_operator
 
 
 def test_operators_without_a_model_are_refused_if_they_were_asked_for(

@@ -118,10 +118,11 @@ over those seeds of a load that have the most controllers; 1 is the same order, 
 {LEAST_TAU:g} is asked for. Empty if all controllers are equal.
 """
 
-RECOMMENDED = """For every load and seed that was held out, and every share of items that may be
-asked for: the controller of the lowest predicted cost that is sure to hold it, which then ran on
-Flink. It is sure where the predicted share less a margin holds it; the margin is its largest error
-in the n runs fitted on, times (n + 1) / n, and that of the cost likewise.
+RECOMMENDED = """For every load and seed of which three controllers or more were held out, and every
+share of items that may be asked for: the controller of the lowest predicted cost that is sure to
+hold it, which then ran on Flink. It is sure where the predicted share less a margin holds it; the
+margin is its largest error in the n runs fitted on, times (n + 1) / n, and that of the cost
+likewise.
 """
 
 BESIDE = """Predicted / measured; bold is beyond the limit.
