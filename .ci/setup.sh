@@ -47,7 +47,7 @@ if ! is_from "${requirements[@]}" && ! is_from requirements.txt requirements-dev
     install() { # uv takes a quarter of pip's time; pip is for a machine that has only pip configured
         .venv/bin/uv pip install --quiet --python .venv/bin/python "$@" || "${pip[@]}" install "$@"
     }
-    # Nothing is left to resolve. To compile all takes longer than to compile what a demo imports.
+    # Nothing is left to resolve. A demo imports a part; what it imports is compiled then.
     [ "${1:-}" = demo ] || export UV_COMPILE_BYTECODE=1
     install --no-deps "${requirements[@]/#/-r}"
     # The command `tidebench`, and include.testing for controllers that live elsewhere.
