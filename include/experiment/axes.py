@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any
 
 from include.experiment.form_lines import MOST_RUNS
 
@@ -19,14 +19,16 @@ def unfolded(choices: Any) -> list[Any]:
     The first option named is the slowest. Raises ValueError, saying what to write, for all sweeps
     that are not lists of values, or stand for more choices than there may be runs.
     """
-    axes: list[_Axes] = []
+    axes: list[tuple[Any, list[list[Any]]]] = []
     problems = []
     for choice in as_list(choices):
+        options = choice.items() if isinstance(choice, dict) else ()
         try:
-            axes.append(_Axes.from_choice(choice))
+            axes.append((choice, [_option_values(name, value) for name, value in options]))
         except ValueError as error:
             problems.append(str(error))
-    many = sum(choice_axes.size for choice_axes in axes if choice_axes.size > 1)
+    sizes = [math.prod(map(len, values)) for _, values in axes]
+    many = sum(size for size in sizes if size > 1)
     if many > MOST_RUNS:
         problems.append(
             f"the sweeps stand for {many} choices, and an experiment has at most {MOST_RUNS} runs; "
@@ -34,7 +36,11 @@ def unfolded(choices: Any) -> list[Any]:
         )
     if problems:
         raise ValueError("; ".join(problems))
-    return [choice for choice_axes in axes for choice in choice_axes.unfolded()]
+    return [
+        dict(zip(choice, picked, strict=True)) if isinstance(choice, dict) else choice
+        for choice, values in axes
+        for picked in product(*values)
+    ]
 
 
 def none_swept(choices: Any) -> list[Any]:
@@ -55,29 +61,6 @@ def swept_options(choice: Any) -> list[str]:
 def as_list(value: Any) -> list[Any]:
     """One value, or several."""
     return list(value) if isinstance(value, list | tuple) else [value]
-
-
-class _Axes(NamedTuple):
-    """A choice, and the values of each of its options where it has any."""
-
-    choice: Any
-    values: list[list[Any]]
-
-    @classmethod
-    def from_choice(cls, choice: Any) -> _Axes:
-        options = choice.items() if isinstance(choice, dict) else ()
-        return cls(choice, [_option_values(name, value) for name, value in options])
-
-    @property
-    def size(self) -> int:
-        return math.prod(map(len, self.values))
-
-    def unfolded(self) -> Iterator[Any]:
-        if not isinstance(self.choice, dict):
-            yield self.choice
-            return
-        for values in product(*self.values):
-            yield dict(zip(self.choice, values, strict=True))
 
 
 def _option_values(name: str, value: Any) -> list[Any]:
