@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import version
@@ -95,20 +95,12 @@ def load_price_list(
     return PriceList(
         provider=provider,
         region=region,
-        offers=tuple(_priced(offer, per_hour) for offer, per_hour in here.values() if per_hour > 0),
+        offers=tuple(
+            replace(offer, per_hour=per_hour) for offer, per_hour in here.values() if per_hour > 0
+        ),
         unpriced=tuple(sorted(name for name, (_, per_hour) in here.items() if not per_hour > 0)),
         as_of=datetime.fromtimestamp(_data()["updated"], UTC).date().isoformat(),
         source=f"apache-libcloud {version('apache-libcloud')}, data/pricing.json",
-    )
-
-
-def _priced(offer: Offer, per_hour: float) -> Offer:
-    return Offer(
-        instance_type=offer.instance_type,
-        per_hour=per_hour,
-        vcpus=offer.vcpus,
-        memory_gb=offer.memory_gb,
-        remark=offer.remark,
     )
 
 
