@@ -61,11 +61,11 @@ def policy(controller: str, options: Mapping[str, Any], conditions: ReplayCondit
     """
     if controller not in CONTROLLERS:
         raise SpecError("controller", [unknown_name("controller", controller, CONTROLLERS)])
-    types = option_types(CONTROLLERS[controller].build, ("setting",))
-    values, problems = checked_options(controller, types, options)
+    build = CONTROLLERS[controller].build
+    values, problems = checked_options(controller, build, options)
     if problems:
         raise SpecError(controller, problems)
-    if CAPPED in types:
+    if CAPPED in option_types(build):
         values.setdefault(CAPPED, conditions.max_instances)
     made = Policy(controller, controller, values)
     of_any_job = setting_for(1.0, 15.0, conditions)

@@ -282,10 +282,7 @@ class Options(Section):
     controller_options: Any = _lines(
         "Controller options",
         "scale_up_above_items = 100",
-        options_help(
-            {name: registration.build for name, registration in CONTROLLERS.items()},
-            hidden=("setting",),
-        ),
+        options_help({name: registration.build for name, registration in CONTROLLERS.items()}),
     )
 
 

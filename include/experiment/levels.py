@@ -45,7 +45,7 @@ def pattern_problems(where: str, pattern: str, options: Mapping[str, Any]) -> It
         return
     # What an entry of the registry fixes is not the user's to change.
     fixed = tuple(factory.keywords) if isinstance(factory, partial) else ()
-    values, problems = checked_options(where, option_types(factory, hidden=fixed), options)
+    values, problems = checked_options(where, factory, options, fixed)
     yield from problems
     missing = missing_options(factory, options)
     yield from (f"{where} needs the option {option}" for option in missing)
@@ -70,7 +70,7 @@ def _traces(spec: RunSpec) -> Iterator[Trace]:
     """The pattern of a run where it is a trace whose options can be read."""
     if spec.pattern in PATTERNS:
         factory = PATTERNS[spec.pattern]
-        values, problems = checked_options("", option_types(factory), spec.pattern_options)
+        values, problems = checked_options("", factory, spec.pattern_options)
         if not problems and not missing_options(factory, spec.pattern_options):
             pattern = factory(**values)
             yield from (pattern,) if isinstance(pattern, Trace) else ()
@@ -100,5 +100,5 @@ def _run_levels(spec: RunSpec, topology: Topology) -> Levels:
 
 def _unfolded(pattern: str, options: Mapping[str, Any], spec: RunSpec) -> Levels:
     factory = PATTERNS[pattern]
-    values, _ = checked_options("", option_types(factory), options)
+    values, _ = checked_options("", factory, options)
     return factory(**values).unfold(spec.duration_s, spec.seed)

@@ -12,17 +12,16 @@ from pydantic import TypeAdapter, ValidationError
 
 from include.model.errors import unknown_name
 
-
-def option_types(factory: Callable[..., Any], hidden: Collection[str] = ()) -> dict[str, Any]:
-    """The options a registered dataclass takes, with their types."""
-    cls = factory.func if isinstance(factory, partial) else factory
-    return {name: kind for name, kind in _types(cls).items() if name not in hidden}
+SETTING = "setting"
+"""The field of a controller that a run fills in."""
 
 
 @cache
-def _types(cls: Any) -> Mapping[str, Any]:
+def option_types(factory: Callable[..., Any]) -> Mapping[str, Any]:
+    """The options a registered dataclass takes, with their types; its setting is the run's."""
+    cls: Any = factory.func if isinstance(factory, partial) else factory
     hints = get_type_hints(cls)
-    return {field.name: hints[field.name] for field in dataclasses.fields(cls) if field.init}
+    return {f.name: hints[f.name] for f in dataclasses.fields(cls) if f.init and f.name != SETTING}
 
 
 def missing_options(factory: Callable[..., Any], options: Collection[str]) -> list[str]:
@@ -38,9 +37,10 @@ def missing_options(factory: Callable[..., Any], options: Collection[str]) -> li
 
 
 def checked_options(
-    where: str, types: Mapping[str, Any], options: Mapping[str, Any]
+    where: str, factory: Callable[..., Any], options: Mapping[str, Any], fixed: Collection[str] = ()
 ) -> tuple[dict[str, Any], list[str]]:
-    """The options with the right types, and everything wrong with them."""
+    """The options with the right types, and everything wrong with them; none may be ``fixed``."""
+    types = {name: kind for name, kind in option_types(factory).items() if name not in fixed}
     values: dict[str, Any] = {}
     problems: list[str] = []
     for name, value in options.items():
@@ -62,10 +62,10 @@ def checked_options(
     return values, problems
 
 
-def options_help(factories: Mapping[str, Callable[..., Any]], hidden: Collection[str] = ()) -> str:
+def options_help(factories: Mapping[str, Callable[..., Any]]) -> str:
     """Markdown: a paragraph for all names with the same options, each with its default if all
     of them share it."""
-    defaults = {name: _defaults(factory, hidden) for name, factory in factories.items()}
+    defaults = {name: _defaults(factory) for name, factory in factories.items()}
     groups: dict[tuple[str, ...], list[str]] = {}
     for name, options in defaults.items():
         if options:
@@ -79,13 +79,13 @@ def options_help(factories: Mapping[str, Callable[..., Any]], hidden: Collection
     )
 
 
-def _defaults(factory: Callable[..., Any], hidden: Collection[str]) -> dict[str, str]:
+def _defaults(factory: Callable[..., Any]) -> dict[str, str]:
     preset = factory.keywords if isinstance(factory, partial) else {}
     cls: Any = factory.func if isinstance(factory, partial) else factory
     return {
         field.name: _text(preset.get(field.name, field.default))
         for field in dataclasses.fields(cls)
-        if field.init and field.name not in hidden
+        if field.init and field.name != SETTING
     }
 
 

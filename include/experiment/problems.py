@@ -13,7 +13,7 @@ from include.controllers import CONTROLLERS
 from include.controllers.registry import ENTRY_POINTS, imported
 from include.experiment.controller_setting import setting_of
 from include.experiment.levels import pattern_problems, seed_problems, source_problems
-from include.experiment.options import checked_options, option_types
+from include.experiment.options import checked_options
 from include.experiment.prices import price_book
 from include.experiment.spec import RunSpec
 from include.model.errors import Problem, SpecError, unknown_name
@@ -232,9 +232,7 @@ def _option_problems(kind: str, name: str, options: Mapping[str, Any]) -> Iterat
     if problems := registration_problems(kind, name):
         yield from problems
         return
-    registered = CONTROLLERS[name]
-    types = option_types(registered.build, hidden=("setting",))
-    yield from checked_options(f"{kind} {name}", types, options)[1]
+    yield from checked_options(f"{kind} {name}", CONTROLLERS[name].build, options)[1]
 
 
 def _controller_in_its_setting(spec: RunSpec) -> Iterator[str]:
@@ -256,8 +254,7 @@ def _setting_problems(
     if not (0 < spec.btu_min <= MOST_BTU_MINUTES and _can_be_read_every(spec.monitor_every_s)):
         return
     factory = CONTROLLERS[name].build
-    types = option_types(factory, hidden=("setting",))
-    values, problems = checked_options("", types, options)
+    values, problems = checked_options("", factory, options)
     if not problems:
         setting = setting_of(spec, topology, FLAVORS[spec.flavor])
         for problem in factory(setting=setting, **values).problems():

@@ -16,7 +16,7 @@ from include.controllers import CONTROLLERS
 from include.controllers.base import Controller, Setting
 from include.experiment.controller_setting import setting_of
 from include.experiment.levels import levels_of_sources
-from include.experiment.options import checked_options, option_types
+from include.experiment.options import checked_options
 from include.experiment.prices import price_book
 from include.experiment.problems import problems_of, read_calibration
 from include.experiment.spec import Choice, RunSpec, without_empty
@@ -91,8 +91,7 @@ class Run:
 
     def _built(self, choice: Choice) -> Controller:
         registered = CONTROLLERS[choice.name]
-        types = option_types(registered.build, hidden=("setting",))
-        options, _ = checked_options("", types, choice.options)
+        options, _ = checked_options("", registered.build, choice.options)
         oracle = self.instances_at_peak if registered.needs_peak else {}
         setting = replace(self.setting, instances_at_peak=oracle)
         return registered.build(setting=setting, **options)

@@ -169,8 +169,7 @@ def asked_controllers(
             continue
         options_of[name][option] = value
     for name in options_of.keys() & set(CONTROLLERS):
-        types = option_types(CONTROLLERS[name].build, ("setting",))
-        options_of[name], wrong = checked_options(name, types, options_of[name])
+        options_of[name], wrong = checked_options(name, CONTROLLERS[name].build, options_of[name])
         problems += wrong
     if problems:
         raise SpecError(asked_by, problems)
@@ -277,7 +276,7 @@ def built(name: str, options: Mapping[str, Any], setting: Setting, most_slots: i
     """The controller with its options; one that may cap the instances of an operator does so."""
     factory = CONTROLLERS[name].build
     values = dict(options)
-    if CAPPED in option_types(factory, ("setting",)):
+    if CAPPED in option_types(factory):
         values.setdefault(CAPPED, most_slots)
     controller = factory(setting=setting, **values)
     if wrong := list(controller.problems()):

@@ -10,7 +10,7 @@ from pathlib import PurePath
 from typing import Any
 
 from include.controllers import CONTROLLERS
-from include.experiment.options import checked_options, option_types
+from include.experiment.options import checked_options
 from include.experiment.spec import SHARED, Conditions, RunSpec
 from include.workloads import PATTERNS
 from include.workloads.topologies import run_defaults
@@ -47,7 +47,7 @@ def _changed(factory: Callable[..., Any], options: Mapping[str, Any]) -> dict[st
 
     Values that the class does not take are left to ``problems_of``.
     """
-    values, _ = checked_options("", option_types(factory), options)
+    values, _ = checked_options("", factory, options)
     preset = factory.keywords if isinstance(factory, partial) else {}
     cls = factory.func if isinstance(factory, partial) else factory
     defaults = {
