@@ -119,7 +119,7 @@ def _lines(title: str, example: str, options: str) -> Any:
 def _faults_help() -> str:
     """The faults of every testbed that can inject some; none of them is on by default."""
     faults = {
-        name: list(testbed.parameters().Faults.model_fields) for name, testbed in TESTBEDS.items()
+        name: list(testbed.parameters().faults.model_fields) for name, testbed in TESTBEDS.items()
     }
     return "\n\n".join(
         f"**{name}**: {', '.join(testbed_faults)}"

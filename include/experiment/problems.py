@@ -19,7 +19,8 @@ from include.experiment.spec import RunSpec
 from include.model.errors import Problem, SpecError, unknown_name
 from include.model.topology import Topology
 from include.testbeds import TESTBEDS
-from include.testbeds.base import Calibrated, Parameters
+from include.testbeds.base import Calibrated
+from include.testbeds.calibrations import Parameters
 from include.testbeds.flavors import FLAVORS
 from include.workloads.topologies import load_topology, validation_problems
 
@@ -93,7 +94,8 @@ def read_calibration(spec: RunSpec, topology: Topology) -> Calibrated:
     """The calibration of a run, complete for its topology. Raises SpecError."""
     parameters = _parameters(spec)
     name = spec.calibration or parameters.calibration_for(spec.topology)
-    return parameters.load_calibration(name).complete(topology)
+    calibration: Calibrated = parameters.load_calibration(name)
+    return calibration.complete(topology)
 
 
 def _weighed_topology(spec: RunSpec) -> Topology | None:
@@ -109,12 +111,12 @@ def _weighed_topology(spec: RunSpec) -> Topology | None:
 
 def _faults(spec: RunSpec) -> Iterator[str]:
     try:
-        _parameters(spec).Faults.model_validate(spec.faults)
+        _parameters(spec).faults.model_validate(spec.faults)
     except ValidationError as error:
         yield from (f"faults.{problem}" for problem in validation_problems(error))
 
 
-def _parameters(spec: RunSpec) -> Parameters:
+def _parameters(spec: RunSpec) -> Parameters[Any]:
     """Parameters of the spec's testbed, or of ``simulated`` where that is unknown."""
     return TESTBEDS.get(spec.testbed, TESTBEDS["simulated"]).parameters()
 

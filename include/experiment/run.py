@@ -134,7 +134,7 @@ def resolve(spec: RunSpec) -> Run:
     for levels in levels_of.values():
         unique.setdefault(levels, len(unique))
     peaks = {name: levels.peak() for name, levels in levels_of.items()}
-    faults = TESTBEDS[spec.testbed].parameters().Faults.model_validate(spec.faults)
+    faults = TESTBEDS[spec.testbed].parameters().faults.model_validate(spec.faults)
     busy_ms = topology.emission_period_s * 1000 * PEAK_UTILISATION
     return Run(
         spec=spec,

@@ -7,19 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from include.testbeds.base import Parameters, Testbed, TestbedConfig
+from include.testbeds.base import Testbed, TestbedConfig
 
 if TYPE_CHECKING:
+    from include.testbeds.calibrations import Parameters
     from include.testbeds.reap import Reaper
 
 
-def simulated_parameters() -> Parameters:
+def simulated_parameters() -> Parameters[Any]:
     """Calibrations of the embedded default, and its faults."""
-    from include.testbeds.virtual import calibration
+    from include.testbeds.virtual.calibration import PARAMETERS
 
-    return calibration
+    return PARAMETERS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +32,7 @@ class TestbedRegistration:
     """
 
     build: Callable[[TestbedConfig], Testbed]
-    parameters: Callable[[], Parameters] = simulated_parameters
+    parameters: Callable[[], Parameters[Any]] = simulated_parameters
     real_time: bool
     reaper: Callable[[], Reaper] | None = None
     """For testbeds whose hosts outlive the process that leased them."""
@@ -60,11 +61,11 @@ def flow(config: TestbedConfig) -> Testbed:
     return FlowTestbed(config)
 
 
-def flow_parameters() -> Parameters:
+def flow_parameters() -> Parameters[Any]:
     """Those of the embedded default, and more."""
-    from include.testbeds.flow import calibration
+    from include.testbeds.flow.calibration import PARAMETERS
 
-    return calibration
+    return PARAMETERS
 
 
 def docker(config: TestbedConfig) -> Testbed:
@@ -74,11 +75,11 @@ def docker(config: TestbedConfig) -> Testbed:
     return LiveTestbed(config)
 
 
-def docker_parameters() -> Parameters:
+def docker_parameters() -> Parameters[Any]:
     """Pace, containers and deadlines; its faults are real."""
-    from include.testbeds.live import calibration
+    from include.testbeds.live.calibration import PARAMETERS
 
-    return calibration
+    return PARAMETERS
 
 
 def docker_reaper() -> Reaper:
@@ -95,11 +96,11 @@ def openstack(config: TestbedConfig) -> Testbed:
     return build(config)
 
 
-def openstack_parameters() -> Parameters:
+def openstack_parameters() -> Parameters[Any]:
     """Those of ``docker``, and the names of the cloud."""
-    from include.testbeds.live.hosts.openstack import calibration
+    from include.testbeds.live.hosts.openstack.calibration import PARAMETERS
 
-    return calibration
+    return PARAMETERS
 
 
 def openstack_reaper() -> Reaper:
@@ -116,11 +117,11 @@ def flink(config: TestbedConfig) -> Testbed:
     return FlinkTestbed(config)
 
 
-def flink_parameters() -> Parameters:
+def flink_parameters() -> Parameters[Any]:
     """Pace, queues, checkpoints and deadlines; its faults are real."""
-    from include.testbeds.flink import calibration
+    from include.testbeds.flink.calibration import PARAMETERS
 
-    return calibration
+    return PARAMETERS
 
 
 def flink_reaper() -> Reaper:

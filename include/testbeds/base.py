@@ -1,4 +1,4 @@
-"""The protocols of testbeds and their parameters."""
+"""The protocols of testbeds and their calibrations."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from include.workloads.pattern import Levels
 
 if TYPE_CHECKING:
     import numpy as np
-    from pydantic import BaseModel
 
 
 ACTS = ""
@@ -63,27 +62,6 @@ class Calibrated(Protocol):
         ...
 
     def model_dump(self, *, mode: str) -> dict[str, Any]: ...
-
-
-class Parameters(Protocol):
-    """Parameters of a testbed, implemented by a module."""
-
-    @property
-    def Faults(self) -> type[BaseModel]:  # noqa: N802  the name of a class
-        """The model of a spec's ``faults``."""
-        ...
-
-    def calibration_for(self, topology_name: str) -> str:
-        """Default calibration of a topology."""
-        ...
-
-    def calibration_names(self) -> tuple[str, ...]:
-        """Calibrations that come with the project."""
-        ...
-
-    def load_calibration(self, name_or_path: str) -> Calibrated:
-        """A calibration by name, or from a YAML file. Raises SpecError with every problem."""
-        ...
 
 
 class Testbed(Protocol):

@@ -20,9 +20,10 @@ from include.files.inputs import input_text
 from include.files.plain_yaml import read_yaml
 from include.model.errors import SpecError, unknown_name
 from include.model.topology import Topology
+from include.testbeds.base import Calibrated
 from include.workloads.topologies import validation_problems
 
-C = TypeVar("C", bound=BaseModel)
+C = TypeVar("C", bound=Calibrated)
 WORKLOADS = Path(workloads.__file__).parent
 
 
@@ -49,21 +50,26 @@ def calibration_folders(testbed: str, package: Path) -> tuple[Path, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class CalibrationFiles(Generic[C]):
-    """YAML files of a testbed's ``model``, by name or path; the first folder wins."""
+class Parameters(Generic[C]):
+    """Parameters of a testbed: the models of its calibrations and of a spec's ``faults``.
+
+    Calibrations are YAML files, by name or path; the first folder wins.
+    """
 
     model: type[C]
+    faults: type[BaseModel]
     folders: tuple[Path, ...]
 
-    def names(self) -> tuple[str, ...]:
+    def calibration_names(self) -> tuple[str, ...]:
+        """Calibrations that come with the project."""
         return _names(self.folders)
 
-    def fitting(self, topology_name: str) -> str:
+    def calibration_for(self, topology_name: str) -> str:
         """The calibration whose name the topology's begins with, else ``default``."""
-        fitting = [name for name in self.names() if topology_name.startswith(name)]
+        fitting = [name for name in self.calibration_names() if topology_name.startswith(name)]
         return max(fitting, key=len, default="default")
 
-    def load(self, name_or_path: str) -> C:
+    def load_calibration(self, name_or_path: str) -> C:
         """A calibration by name, or from a YAML file. Raises SpecError with every problem."""
         path = self._path(name_or_path)
         try:
@@ -78,8 +84,8 @@ class CalibrationFiles(Generic[C]):
         path = Path(name_or_path)
         if path.suffix in (".yaml", ".yml"):
             return path
-        if name_or_path not in self.names():
-            problem = unknown_name("calibration", name_or_path, self.names())
+        if name_or_path not in self.calibration_names():
+            problem = unknown_name("calibration", name_or_path, self.calibration_names())
             raise SpecError("calibration", [f"{problem} Or give the path of a .yaml file."])
         places = (folder / f"{name_or_path}.yaml" for folder in self.folders)
         return next(place for place in places if place.is_file())
@@ -91,7 +97,7 @@ def _names(folders: tuple[Path, ...]) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=64)
-def _parsed(model: type[BaseModel], text: str) -> Any:
+def _parsed(model: Any, text: str) -> Any:
     """Cached, because every run of a matrix reads the same few files. Models are frozen."""
     return model.model_validate(read_yaml(text) or {})
 

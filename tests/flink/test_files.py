@@ -9,7 +9,7 @@ import struct
 import pytest
 
 from include.model.errors import SpecError
-from include.testbeds.flink.calibration import FlinkCalibration, load_calibration
+from include.testbeds.flink.calibration import PARAMETERS, FlinkCalibration
 from include.testbeds.flink.give_back import RUNS_WITH_LOGS, give_back
 from include.testbeds.flink.instances import Starts, counted, newest_whole, whole_line
 from include.testbeds.flink.job import schedule_file, write_job, write_schedules
@@ -88,7 +88,7 @@ def test_what_flink_cannot_run_is_said_at_once():
 def test_a_boot_takes_exactly_as_long_as_it_is_said_to():
     with pytest.raises(ValueError, match="the same number of seconds twice"):
         FlinkCalibration(host_boot_s=(10, 20))
-    assert load_calibration("manufacturing").host_boot_s == (45, 45)
+    assert PARAMETERS.load_calibration("manufacturing").host_boot_s == (45, 45)
 
 
 def test_of_a_run_that_has_given_back_its_logs_stay(tmp_path, monkeypatch):

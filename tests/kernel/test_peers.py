@@ -8,7 +8,7 @@ from statistics import fmean, variance
 
 import pytest
 
-from include.testbeds.virtual.calibration import load_calibration
+from include.testbeds.virtual.calibration import PARAMETERS
 from include.workloads.pattern import Levels
 from include.workloads.topologies import load_topology
 from tests.bench.heap_network import HeapNetwork
@@ -17,7 +17,7 @@ from tests.bench.simpy_network import SimpyNetwork
 
 TOPOLOGY = load_topology("manufacturing")
 # No stalls and exact time stamps: of what the peers leave out, the two that would show.
-CALIBRATION = load_calibration("manufacturing").model_copy(
+CALIBRATION = PARAMETERS.load_calibration("manufacturing").model_copy(
     update={"stalls_per_hour": 0, "timestamp_resolution_s": 0}
 )
 SERVERS = dict.fromkeys(TOPOLOGY.operator_names, 1) | {"O1": 5, "O2": 2}

@@ -14,13 +14,7 @@ from include.model.topology import Edge, Topology
 from include.runs.measurements.store import to_arrow
 from include.testbeds import TESTBEDS
 from include.testbeds.flow.arrivals import amounts
-from include.testbeds.flow.calibration import (
-    FlowCalibration,
-    FlowFaults,
-    calibration_for,
-    calibration_names,
-    load_calibration,
-)
+from include.testbeds.flow.calibration import PARAMETERS, FlowCalibration, FlowFaults
 from include.testbeds.flow.tenants import gamma_p95
 from include.testing.builders import an_operator
 from include.workloads.pattern import Levels
@@ -141,21 +135,22 @@ def test_a_source_fluctuates_around_its_rate_and_differently_for_each_seed():
 
 
 def test_the_default_file_lists_the_defaults_and_every_file_loads():
-    plain = load_calibration("default").model_dump()
+    plain = PARAMETERS.load_calibration("default").model_dump()
     assert plain | {"local_latency_ms": None} == FlowCalibration().model_dump()
-    for name in calibration_names():
-        load_calibration(name)
+    for name in PARAMETERS.calibration_names():
+        PARAMETERS.load_calibration(name)
     # Service times that were fitted for the per-item testbed hold here, too.
-    assert load_calibration(calibration_for("manufacturing_preprint")).service_ms["O1"] > 500
+    name = PARAMETERS.calibration_for("manufacturing_preprint")
+    assert PARAMETERS.load_calibration(name).service_ms["O1"] > 500
 
 
 def test_problems_of_parameters_say_what_to_do(tmp_path):
     with pytest.raises(SpecError, match="Did you mean 'default'"):
-        load_calibration("defualt")
+        PARAMETERS.load_calibration("defualt")
     wrong = tmp_path / "mine.yaml"
     wrong.write_text("step_s: 0\nspeed: 3\n")
     with pytest.raises(SpecError, match="2 problems") as error:
-        load_calibration(str(wrong))
+        PARAMETERS.load_calibration(str(wrong))
     assert "speed: unknown field" in str(error.value)
     with pytest.raises(ValueError, match="begins before it ends"):
         FlowFaults(outages=[(60, 30)])

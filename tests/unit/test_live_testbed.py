@@ -18,7 +18,7 @@ from include.experiment.run import resolve
 from include.experiment.spec import NAMED
 from include.model.errors import CapacityExhausted, SpecError
 from include.model.topology import Edge
-from include.testbeds.live.calibration import load_calibration
+from include.testbeds.live.calibration import PARAMETERS
 from include.testbeds.live.files import REPOSITORY, live_state
 from include.testbeds.live.fleet import LiveFleet, LiveHost, LiveInstance, live_fleet
 from include.testbeds.live.hosts.local import leases
@@ -35,7 +35,7 @@ def test_every_problem_of_a_topology_is_named():
     topology = a_topology(an_operator("my op"), an_operator("chained", runs_in="my op"))
     edges = (Edge(origin="S1", target="my op", items_out=2), *topology.edges[1:])
     with pytest.raises(SpecError) as caught:
-        load_calibration("default").complete(replace(topology, edges=edges))
+        PARAMETERS.load_calibration("default").complete(replace(topology, edges=edges))
     text = "\n".join(caught.value.problems)
     assert all(
         part in text for part in ("chained runs in another", "my op cannot name", "S1 -> my op")
@@ -44,8 +44,8 @@ def test_every_problem_of_a_topology_is_named():
 
 def test_an_operator_needs_a_service_time():
     with pytest.raises(SpecError, match="O1 has no service_ms"):
-        load_calibration("default").complete(a_topology("O1"))
-    calibration = load_calibration("default").complete(
+        PARAMETERS.load_calibration("default").complete(a_topology("O1"))
+    calibration = PARAMETERS.load_calibration("default").complete(
         a_topology(an_operator("O1", service_ms=3.0))
     )
     assert calibration.service_ms == {"O1": 3.0}
@@ -53,13 +53,13 @@ def test_an_operator_needs_a_service_time():
 
 def test_the_live_topology_fits_its_hosts():
     topology = load_topology("manufacturing_live")
-    completed = load_calibration("manufacturing_live").complete(topology)
+    completed = PARAMETERS.load_calibration("manufacturing_live").complete(topology)
     assert set(completed.service_ms) == set(topology.operator)
 
 
 def test_a_look_at_a_live_run_takes_nothing_from_its_controller():
     topology = a_topology(an_operator("O1", service_ms=3.0))
-    calibration = load_calibration("default").model_dump(mode="json")
+    calibration = PARAMETERS.load_calibration("default").model_dump(mode="json")
     config = a_config(topology, calibration=calibration, run="looked-at")
     testbed = LiveTestbed(config, hosts=object())
     testbed._state.reading = LiveReading(

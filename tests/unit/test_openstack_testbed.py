@@ -15,12 +15,7 @@ from openstack import exceptions
 from include.model.errors import TestbedError
 from include.testbeds import TESTBEDS
 from include.testbeds.live.hosts.openstack import reap as cloud_reaper
-from include.testbeds.live.hosts.openstack.calibration import (
-    FOLDERS,
-    OpenStackCalibration,
-    calibration_for,
-    load_calibration,
-)
+from include.testbeds.live.hosts.openstack.calibration import PARAMETERS, OpenStackCalibration
 from include.testbeds.live.hosts.openstack.cloud import is_transient
 from include.testbeds.live.hosts.openstack.hosts import BackgroundPoller
 from include.testbeds.live.hosts.openstack.servers import encoded, user_data
@@ -59,13 +54,13 @@ def test_an_installation_has_one_name_for_ever(tmp_path, monkeypatch):
 
 
 def test_the_calibration_that_comes_along_lists_every_default():
-    defaults = yaml.safe_load((FOLDERS[0] / "default.yaml").read_text())
+    defaults = yaml.safe_load((PARAMETERS.folders[0] / "default.yaml").read_text())
     assert OpenStackCalibration(**defaults) == OpenStackCalibration()
     of_docker = OpenStackCalibration.__mro__[1].model_fields
     fields_added = set(OpenStackCalibration.model_fields) - set(of_docker) | {"boot_within_s"}
     assert set(defaults) == fields_added
-    assert calibration_for("manufacturing_live") == "manufacturing_live"
-    assert load_calibration("manufacturing_live").service_ms["O1"] == 250
+    assert PARAMETERS.calibration_for("manufacturing_live") == "manufacturing_live"
+    assert PARAMETERS.load_calibration("manufacturing_live").service_ms["O1"] == 250
 
 
 def test_what_may_pass_is_told_from_what_will_not():

@@ -10,7 +10,7 @@ from include.controllers.base import Delays
 from include.experiment.controller_setting import delays_of
 from include.experiment.run import resolve
 from include.testbeds.base import ACTS
-from include.testbeds.live.calibration import load_calibration
+from include.testbeds.live.calibration import PARAMETERS
 from include.testbeds.live.reading import LiveReading
 from include.testbeds.live.samples import observed_of, operator_samples
 from include.testing.builders import a_topology, an_operator
@@ -130,5 +130,5 @@ def test_rescaling_tenants_pauses_them():
 
 
 def test_of_real_hosts_only_the_drain_is_known():
-    delays = delays_of(load_calibration("default").model_dump(mode="json"))
+    delays = delays_of(PARAMETERS.load_calibration("default").model_dump(mode="json"))
     assert delays == Delays(drain_s=20)

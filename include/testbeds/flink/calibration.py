@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from include.model.errors import SpecError
 from include.model.topology import Topology
-from include.testbeds.calibrations import CalibrationFiles, calibration_folders, service_times
+from include.testbeds.calibrations import Parameters, calibration_folders, service_times
 from include.testbeds.live.calibration import NoFaults, NotNegative, Positive, real_time_problems
 
 FOLDERS = calibration_folders("flink", Path(__file__).parent)
@@ -58,6 +58,4 @@ class FlinkCalibration(BaseModel):
         return self.model_copy(update={"service_ms": service_ms})
 
 
-Faults = NoFaults
-_FILES = CalibrationFiles(FlinkCalibration, FOLDERS)
-calibration_names, calibration_for, load_calibration = _FILES.names, _FILES.fitting, _FILES.load
+PARAMETERS = Parameters(FlinkCalibration, NoFaults, FOLDERS)

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field
 
 from include.model.errors import SpecError, unknown_name
 from include.model.topology import Topology
-from include.testbeds.calibrations import CalibrationFiles, LaterSettings, calibration_folders
+from include.testbeds.calibrations import LaterSettings, Parameters, calibration_folders
 from include.testbeds.virtual import calibration as virtual
 from include.testbeds.virtual.calibration import Bounds, NotNegative, Share
 
@@ -102,6 +102,4 @@ class FlowFaults(virtual.VirtualFaults, LaterSettings):
     """[at_s, down_s]: the job restarts by itself; the rest is as ``restart`` of the calibration."""
 
 
-Faults = FlowFaults
-_FILES = CalibrationFiles(FlowCalibration, (*FOLDERS, *virtual.FOLDERS))
-calibration_names, calibration_for, load_calibration = _FILES.names, _FILES.fitting, _FILES.load
+PARAMETERS = Parameters(FlowCalibration, FlowFaults, (*FOLDERS, *virtual.FOLDERS))

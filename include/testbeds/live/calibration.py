@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from include.model.errors import SpecError
 from include.model.topology import Topology
-from include.testbeds.calibrations import CalibrationFiles, calibration_folders, service_times
+from include.testbeds.calibrations import Parameters, calibration_folders, service_times
 from include.testbeds.live.operators.settings import RUN_PATTERN
 
 FOLDERS = calibration_folders("live", Path(__file__).parent)
@@ -73,6 +73,4 @@ class NoFaults(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-Faults = NoFaults
-_FILES = CalibrationFiles(LiveCalibration, FOLDERS)
-calibration_names, calibration_for, load_calibration = _FILES.names, _FILES.fitting, _FILES.load
+PARAMETERS = Parameters(LiveCalibration, NoFaults, FOLDERS)

@@ -11,8 +11,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from include.model.errors import SpecError
 from include.model.topology import Topology
 from include.testbeds.calibrations import (
-    CalibrationFiles,
     LaterSettings,
+    Parameters,
     calibration_folders,
     service_times,
 )
@@ -184,6 +184,4 @@ class VirtualFaults(BaseModel):
     monitoring_gap_s: Bounds = (30, 120)
 
 
-Faults = VirtualFaults
-_FILES = CalibrationFiles(VirtualCalibration, FOLDERS)
-calibration_names, calibration_for, load_calibration = _FILES.names, _FILES.fitting, _FILES.load
+PARAMETERS = Parameters(VirtualCalibration, VirtualFaults, FOLDERS)

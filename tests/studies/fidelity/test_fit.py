@@ -17,7 +17,7 @@ from include.runs.measurements.store import to_arrow
 from include.runs.stages import run_all, store_of
 from include.studies.fidelity.fit import as_yaml, fit
 from include.studies.fidelity.measure import why_unsound
-from include.testbeds.virtual.calibration import VirtualCalibration, load_calibration
+from include.testbeds.virtual.calibration import PARAMETERS, VirtualCalibration
 
 GAPS_S = [1.5, 2.5, 4.0]
 ROOM = {"O1": 6, "O2": 9}
@@ -160,7 +160,7 @@ def test_the_file_is_a_calibration_that_says_what_it_has_seen(
     text = as_yaml(fit([run], root), 1.0)
     path = tmp_path / "fitted.yaml"
     path.write_text(text)
-    loaded = load_calibration(str(path))
+    loaded = PARAMETERS.load_calibration(str(path))
     assert isinstance(loaded, VirtualCalibration)
     assert loaded.rescale is not None
     assert loaded.rescale.gap_s == tuple(GAPS_S)

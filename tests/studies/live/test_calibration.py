@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from include.studies.live.calibration import Start, Times, as_yaml, boots, services, starts
-from include.testbeds.virtual.calibration import load_calibration
+from include.testbeds.virtual.calibration import PARAMETERS
 
 
 def recorded(operator, *services_ms, wait_ms=2.0):
@@ -68,7 +68,7 @@ def test_the_file_is_one_the_simulator_reads(tmp_path):
     path = tmp_path / "mine.yaml"
     rows = [*recorded("O1", 200, 300), *recorded("O2", 5)]
     path.write_text(as_yaml(rows, EVENTS, ACTIVITIES, sample_every_items=5))
-    calibration = load_calibration(str(path))
+    calibration = PARAMETERS.load_calibration(str(path))
     assert calibration.service_ms == {"O1": 250, "O2": 5}
     assert calibration.host_boot_s == (2.5, 2.5)
     assert calibration.latency_ms == 2
@@ -78,4 +78,4 @@ def test_the_file_is_one_the_simulator_reads(tmp_path):
 def test_without_a_start_the_defaults_stay(tmp_path):
     path = tmp_path / "mine.yaml"
     path.write_text(as_yaml(recorded("O1", 200), [], [], sample_every_items=5))
-    assert load_calibration(str(path)).instance_start_s == (5, 10)
+    assert PARAMETERS.load_calibration(str(path)).instance_start_s == (5, 10)

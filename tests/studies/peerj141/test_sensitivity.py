@@ -10,7 +10,8 @@ from include.studies.peerj141 import sensitivity
 from include.studies.peerj141.calibration import CONTROLLERS, PARAMETERS, START, changes
 from include.studies.peerj141.sensitivity import COLUMNS, CONSTANTS, OUT, rows
 from include.studies.peerj141.trial import CalibrationRun
-from include.testbeds.virtual.calibration import VirtualCalibration, load_calibration
+from include.testbeds import TESTBEDS
+from include.testbeds.virtual.calibration import VirtualCalibration
 
 ORIGINS = ("paper", "runtime", "fitted", "chosen")
 BY_NAME = {one.name: one for one in CONSTANTS}
@@ -26,7 +27,7 @@ def test_every_constant_says_where_it_is_from():
 
 
 def test_the_calibration_has_the_values_of_the_ledger():
-    now = load_calibration("manufacturing")
+    now = TESTBEDS["simulated"].parameters().load_calibration("manufacturing")
     fitted = VirtualCalibration.model_validate(changes(START))
     assert now.service_ms == pytest.approx(fitted.service_ms, rel=1e-3)
     for name in ("memory_factor", "stalls_per_hour", "stall_s", "latency_ms"):

@@ -7,16 +7,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from include.testbeds.calibrations import CalibrationFiles, calibration_folders
-from include.testbeds.live.calibration import Faults, LiveCalibration, Positive
+from include.testbeds.calibrations import Parameters, calibration_folders
+from include.testbeds.live.calibration import LiveCalibration, NoFaults, Positive
 
-__all__ = [
-    "Faults",
-    "OpenStackCalibration",
-    "calibration_for",
-    "calibration_names",
-    "load_calibration",
-]
 FOLDERS = calibration_folders("openstack", Path(__file__).parent)
 
 
@@ -38,5 +31,4 @@ class OpenStackCalibration(LiveCalibration):
     look_every_s: Positive = 1
 
 
-_FILES = CalibrationFiles(OpenStackCalibration, FOLDERS)
-calibration_names, calibration_for, load_calibration = _FILES.names, _FILES.fitting, _FILES.load
+PARAMETERS = Parameters(OpenStackCalibration, NoFaults, FOLDERS)
