@@ -119,7 +119,7 @@ class FlinkRun:
         numbers: dict[str, list[tuple[int, int]]] = {name: [] for name in state.operators}
         for file in row_files(state.folder, state.operators):
             if counts(file, bounds):
-                numbers[file.operator] += [(row.edge, row.number) for row in file.rows()[0]]
+                numbers[file.operator] += [(row.edge, row.number) for row in file.rows()]
         return numbers
 
     def assert_exactly_once(self) -> dict[str, int]:

@@ -13,7 +13,6 @@ from include.testbeds.flink.rest import Checkpoints, NoAnswerError, Rest, first_
 
 JOB = "0" * 32
 JOB_ANSWER = {
-    "state": "RUNNING",
     "vertices": [
         {"id": "s1", "name": "Source: S -> (Filter, Filter)", "parallelism": 1},
         {"id": "v1", "name": "front", "parallelism": 2},
@@ -85,7 +84,6 @@ def test_a_job_without_its_graph_yet_is_no_answer():
 def test_vertices_are_known_by_the_names_of_the_topology():
     with a_server({("GET", f"/jobs/{JOB}"): (200, JOB_ANSWER)}) as (rest, _):
         assert rest.vertices() == {"S": "s1", "front": "v1"}
-        assert rest.state() == "RUNNING"
 
 
 def test_a_checkpoint_runs_fails_or_is_complete():
@@ -130,6 +128,6 @@ def test_who_does_not_answer_or_refuses_is_named():
         a_server({}) as (rest, _),
         pytest.raises(NoAnswerError, match=r"refuses GET .*not there"),
     ):
-        rest.state()
+        rest.vertices()
     with pytest.raises(NoAnswerError, match="does not answer GET"):
-        rest.state()
+        rest.vertices()

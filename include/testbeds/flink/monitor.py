@@ -177,8 +177,7 @@ class FlinkMonitor:
         new: defaultdict[str, list[ItemRow]] = defaultdict(list)
         for file in row_files(state.folder, state.operators):
             if file.graph == start.graph and _written_s(file.path) >= since_s:
-                rows, _ = file.rows()
-                new[file.operator] += [row for row in rows if row.done_us > before.wall_us]
+                new[file.operator] += [row for row in file.rows() if row.done_us > before.wall_us]
         for name, rows in new.items():
             rows.sort(key=lambda row: row.done_us)
             durations_ms = [(row.done_us - row.sent_us) / 1000 * scale for row in rows]
@@ -226,7 +225,7 @@ class FlinkMonitor:
         named = file.subtask < len(names)
         instance = names[file.subtask] if named else f"{file.operator}-0"
         rows = []
-        for row in file.rows()[0]:
+        for row in file.rows():
             done_s = round(state.clock.at(row.done_us), 6)
             if not 0 <= done_s <= state.config.duration_s:
                 continue

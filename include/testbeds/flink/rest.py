@@ -58,10 +58,6 @@ class Rest:
     port: int
     job: str
 
-    def state(self) -> str:
-        """Of the job, for example RUNNING."""
-        return str(self._get("")["state"])
-
     def vertices(self) -> dict[str, str]:
         """The id of every source and operator by name."""
         vertices = self._get("")["vertices"]

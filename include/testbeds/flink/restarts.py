@@ -88,10 +88,10 @@ class RestartRows:
 
     def _output_rows(self, graph: str, files: list[RowFile]) -> list[ItemRow]:
         of = [file for file in files if file.graph == graph and file.operator in self._outputs]
-        return [row for file in of for row in file.rows()[0]]
+        return [row for file in of for row in file.rows()]
 
     @staticmethod
     def _undone(graph: str, files: list[RowFile], bounds: dict[str, int]) -> int:
         """Items that were done and are done again."""
         of = (file for file in files if file.graph == graph and not counts(file, bounds))
-        return sum(len(file.rows()[0]) for file in of)
+        return sum(len(file.rows()) for file in of)

@@ -39,15 +39,12 @@ class RowFile:
     after: int
     path: Path
 
-    def rows(self, offset: int = 0) -> tuple[list[ItemRow], int]:
-        """Whole lines from a byte on, and where the next reading begins."""
-        with self.path.open("rb") as file:
-            file.seek(offset)
-            content = file.read()
+    def rows(self) -> list[ItemRow]:
+        """Whole lines; the rest of the last one may follow."""
+        content = self.path.read_bytes()
         content = content[: content.rfind(b"\n") + 1]
         lines = (line.split(b",") for line in content.splitlines())
-        rows = [ItemRow(*map(int, parts)) for parts in lines if len(parts) == COLUMNS]
-        return rows, offset + len(content)
+        return [ItemRow(*map(int, parts)) for parts in lines if len(parts) == COLUMNS]
 
 
 def row_files(folder: Path, operators: Sequence[str]) -> Iterator[RowFile]:

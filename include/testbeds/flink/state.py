@@ -165,12 +165,6 @@ class FlinkState(RunRecord[FlinkHost, FlinkInstance]):
         self.folder.mkdir(parents=True, exist_ok=True)
         (self.folder / HEARTBEAT).touch()
 
-    def processes(self) -> dict[str, DetachedProcess]:
-        """Everything that runs for it, by name."""
-        hosts = {host.name: host.process for host in self.fleet.hosts.values()}
-        every = {"job-manager": self.job_manager, PROVIDER: self.provider, **hosts}
-        return {name: process for name, process in every.items() if process.pid}
-
     def to_plain(self) -> dict[str, Any]:
         return {
             "started_us": self.clock.started_us,
