@@ -111,9 +111,12 @@ class Fleet(Generic[H, I]):
             "instances_started": self.instances_started,
         }
 
-    def load_plain(self, plain: dict[str, Any], host: type[H], instance: type[I]) -> None:
-        """The inverse of :meth:`to_plain`; the fleet must be empty."""
-        self.hosts.update({row["number"]: host(**row) for row in plain["hosts"]})
-        self.instances.update({row["number"]: instance(**row) for row in plain["instances"]})
-        self.hosts_leased = plain["hosts_leased"]
-        self.instances_started = plain["instances_started"]
+    @classmethod
+    def from_plain(cls, plain: dict[str, Any], host: type[H], instance: type[I]) -> Fleet[H, I]:
+        """The inverse of :meth:`to_plain`."""
+        return cls(
+            {row["number"]: host(**row) for row in plain["hosts"]},
+            {row["number"]: instance(**row) for row in plain["instances"]},
+            plain["hosts_leased"],
+            plain["instances_started"],
+        )

@@ -3,14 +3,7 @@
 from __future__ import annotations
 
 from include.testbeds.flink.calibration import FlinkCalibration
-from include.testbeds.flink.fleet import (
-    FlinkFleet,
-    FlinkHost,
-    FlinkInstance,
-    by_operator,
-    flink_fleet,
-    wanted,
-)
+from include.testbeds.flink.fleet import FlinkFleet, FlinkHost, FlinkInstance, by_operator, wanted
 from include.testbeds.flink.instances import Starts
 from include.testbeds.flink.placement import placed, plan_lines, slots_of
 from tests.flink.flink_run import configured
@@ -91,7 +84,7 @@ def test_one_that_migrates_runs_until_its_copy_can():
 
 def test_a_fleet_is_the_same_after_a_file():
     fleet = a_fleet(booked=[("a", 1)])
-    assert flink_fleet(fleet.to_plain()) == fleet
+    assert FlinkFleet.from_plain(fleet.to_plain(), FlinkHost, FlinkInstance) == fleet
 
 
 def test_the_plan_has_a_line_per_operator_and_host():

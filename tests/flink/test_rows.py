@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import asdict
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -92,5 +93,5 @@ def test_what_is_certain_has_arrived():
     assert reading.count_certain("front", 99) == 0
     assert reading.count_certain("front", 3) == 2  # counters are a quarter of a second old
     assert reading.arrived == {"front": 102}
-    again = FlinkReading(**reading.to_plain())
+    again = FlinkReading(**asdict(reading))
     assert again.count_certain("front", 1) == 1

@@ -19,7 +19,7 @@ import docker  # type: ignore[import-untyped]
 
 from include.testbeds.live.engine import API_VERSION, INSTANCE_LABEL, RUN_LABEL
 from include.testbeds.live.files import read_json, run_folder
-from include.testbeds.live.fleet import LiveFleet, LiveHost, LiveInstance, live_fleet
+from include.testbeds.live.fleet import LiveFleet, LiveHost, LiveInstance
 from include.testbeds.live.hosts.local import leases
 from include.testbeds.live.record import Journal
 from include.testbeds.live.replay import ReplayProcess
@@ -39,7 +39,8 @@ class Victim:
     @property
     def fleet(self) -> LiveFleet:
         """Hosts and instances as of the last change."""
-        return live_fleet(read_json(run_folder(self.run) / "state.json")["fleet"])
+        plain = read_json(run_folder(self.run) / "state.json")["fleet"]
+        return LiveFleet.from_plain(plain, LiveHost, LiveInstance)
 
     def instance(self, operator: str) -> tuple[LiveInstance, LiveHost]:
         """One that works, and where."""
@@ -62,7 +63,7 @@ class Victim:
     def calm(self) -> bool:
         """Whether everything is up, at most one host of each operator works, and little waits."""
         plain = read_json(run_folder(self.run) / "state.json")
-        fleet = live_fleet(plain["fleet"])
+        fleet = LiveFleet.from_plain(plain["fleet"], LiveHost, LiveInstance)
         instances = list(fleet.instances.values())
         return (
             not plain["reading"]["missed"]

@@ -20,7 +20,7 @@ from include.model.errors import CapacityExhausted, SpecError
 from include.model.topology import Edge
 from include.testbeds.live.calibration import PARAMETERS
 from include.testbeds.live.files import REPOSITORY, live_state
-from include.testbeds.live.fleet import LiveFleet, LiveHost, LiveInstance, live_fleet
+from include.testbeds.live.fleet import LiveFleet, LiveHost, LiveInstance
 from include.testbeds.live.hosts.local import leases
 from include.testbeds.live.processes import DetachedProcess
 from include.testbeds.live.reading import LiveReading
@@ -93,7 +93,7 @@ def test_a_fleet_survives_a_file():
     host = LiveHost(number=1, id="7", flavor="f", ordered_s=0.0, paid_until_s=60.0, images=["i"])
     instance = LiveInstance(number=3, operator="O1", host=1, started_s=2.0, successor=4)
     fleet = LiveFleet({1: host}, {3: instance}, 3)
-    assert live_fleet(fleet.to_plain()) == fleet
+    assert LiveFleet.from_plain(fleet.to_plain(), LiveHost, LiveInstance) == fleet
     assert fleet.instance("O1-3").name == "O1-3"
     fleet.instances[3].stopped_s = 5.0
     assert fleet.instance("O1-3") is None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import Any
 
 from include.testbeds.fleet import Fleet
 from include.testbeds.live.fleet import LeasedHost, OrderedInstance
@@ -42,13 +41,6 @@ class FlinkInstance(OrderedInstance):
 
 
 FlinkFleet = Fleet[FlinkHost, FlinkInstance]
-
-
-def flink_fleet(plain: dict[str, Any]) -> FlinkFleet:
-    """The inverse of :meth:`Fleet.to_plain`."""
-    fleet = FlinkFleet()
-    fleet.load_plain(plain, FlinkHost, FlinkInstance)
-    return fleet
 
 
 def wanted(fleet: FlinkFleet, startable_s: float) -> list[FlinkInstance]:

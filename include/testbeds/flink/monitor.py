@@ -6,6 +6,7 @@ import os
 import time
 from collections import Counter, defaultdict
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 
 from include.model.compliance import LEVELS
@@ -46,7 +47,7 @@ class FlinkMonitor:
     def read(self, time_s: float) -> None:
         """The reading of a monitoring time, which is now or has just passed."""
         state, before = self._state, self._state.seen
-        reading = FlinkReading(**{**before.to_plain(), "time_s": time_s, "missed": False})
+        reading = FlinkReading(**{**asdict(before), "time_s": time_s, "missed": False})
         reading.wall_us = now_us()
         state.reading = reading
         start = newest_whole(state.starts.look(), state.operators)

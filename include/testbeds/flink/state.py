@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
-from include.files.whole import write_json
 from include.testbeds.base import TestbedConfig
 from include.testbeds.flink.calibration import FlinkCalibration
 from include.testbeds.flink.cluster import FlinkCluster, Ports
-from include.testbeds.flink.fleet import FlinkFleet, FlinkHost, FlinkInstance, flink_fleet
+from include.testbeds.flink.fleet import FlinkFleet, FlinkHost, FlinkInstance
 from include.testbeds.flink.installation import flink_state, installation
 from include.testbeds.flink.instances import Starts
 from include.testbeds.flink.rest import Rest
@@ -169,7 +168,7 @@ class FlinkState(RunRecord[FlinkHost, FlinkInstance]):
         return {
             "started_us": self.clock.started_us,
             "fleet": self.fleet.to_plain(),
-            "reading": self.reading.to_plain(),
+            "reading": asdict(self.reading),
             "ports": asdict(self.ports),
             "job_manager": asdict(self.job_manager),
             "provider": asdict(self.provider),
@@ -187,16 +186,13 @@ class FlinkState(RunRecord[FlinkHost, FlinkInstance]):
             "job_paused_in_all_s": self.job_paused_in_all_s,
         }
 
-    def save(self) -> None:
-        write_json(self._file, self.to_plain())
-
     def load(self) -> bool:
         """Read the file; returns whether there is one, of a run that has begun."""
         plain = read_json(self._file)
         if plain is None:
             return False
         self.clock.started_us = plain.pop("started_us")
-        self.fleet = flink_fleet(plain.pop("fleet"))
+        self.fleet = FlinkFleet.from_plain(plain.pop("fleet"), FlinkHost, FlinkInstance)
         self.reading = FlinkReading(**plain.pop("reading"))
         self.ports = Ports(**plain.pop("ports"))
         self.job_manager = DetachedProcess(**plain.pop("job_manager"))
@@ -207,7 +203,3 @@ class FlinkState(RunRecord[FlinkHost, FlinkInstance]):
         for name, value in plain.items():
             setattr(self, name, value)
         return bool(self.clock.started_us)
-
-    @property
-    def _file(self) -> Path:
-        return self.folder / "state.json"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from include.testbeds.fleet import Fleet, FleetHost, FleetInstance
 
@@ -74,10 +73,3 @@ class LiveInstance(OrderedInstance):
 
 
 LiveFleet = Fleet[LiveHost, LiveInstance]
-
-
-def live_fleet(plain: dict[str, Any]) -> LiveFleet:
-    """The inverse of :meth:`Fleet.to_plain`."""
-    fleet = LiveFleet()
-    fleet.load_plain(plain, LiveHost, LiveInstance)
-    return fleet

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from dataclasses import asdict
 
 import redis
 
@@ -29,7 +30,7 @@ class LiveMonitor:
     def read(self, time_s: float) -> None:
         """Take the reading of monitoring time ``time_s``, which is now or has just passed."""
         state, before = self._state, self._state.reading
-        reading = LiveReading.from_plain({**before.to_plain(), "time_s": time_s, "missed": False})
+        reading = LiveReading(**{**asdict(before), "time_s": time_s, "missed": False})
         reading.wall_us = now_us()
         state.reading = reading
         try:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import dataclass, field
 
 LAST_DURATIONS = 5
 """N of Algorithm 1: number of recorded durations in an observation."""
@@ -29,10 +28,3 @@ class LiveReading:
     memory_share: dict[str, float] = field(default_factory=dict)
     missed: bool = False
     """Whether broker or Redis did not answer."""
-
-    def to_plain(self) -> dict[str, Any]:
-        return asdict(self)
-
-    @classmethod
-    def from_plain(cls, plain: dict[str, Any]) -> LiveReading:
-        return cls(**plain)

@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from include.files.whole import write_json
 from include.testbeds.base import TestbedConfig
 from include.testbeds.fleet import Fleet
 from include.testbeds.live.clock import Clock
@@ -106,7 +107,7 @@ class RunRecord(Generic[H, I]):
 
     def save(self) -> None:
         """Write what whoever comes next must know."""
-        raise NotImplementedError
+        write_json(self._file, self.to_plain())
 
     def load(self) -> bool:
         """Read it; returns whether there is any, of a run that has begun."""
@@ -133,6 +134,10 @@ class RunRecord(Generic[H, I]):
     def folder(self) -> Path:
         """Everything it has to remember; gone once it has given back all."""
         raise NotImplementedError
+
+    @property
+    def _file(self) -> Path:
+        return self.folder / "state.json"
 
     @cached_property
     def journal(self) -> Journal:

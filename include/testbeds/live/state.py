@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from include.testbeds.live.broker import Broker
 from include.testbeds.live.calibration import LiveCalibration
 from include.testbeds.live.clock import Clock
 from include.testbeds.live.files import HEARTBEAT, ORIGIN, read_json, run_folder
-from include.testbeds.live.fleet import LiveFleet, LiveHost, LiveInstance, live_fleet
+from include.testbeds.live.fleet import LiveFleet, LiveHost, LiveInstance
 from include.testbeds.live.hosts.provider import HostProvider
 from include.testbeds.live.reading import LiveReading
 from include.testbeds.live.record import RunRecord
@@ -66,11 +66,8 @@ class RunState(RunRecord[LiveHost, LiveInstance]):
         return {
             "started_us": self.clock.started_us,
             "fleet": self.fleet.to_plain(),
-            "reading": self.reading.to_plain(),
+            "reading": asdict(self.reading),
         }
-
-    def save(self) -> None:
-        write_json(self._file, self.to_plain())
 
     def load(self) -> bool:
         """Read the file. Returns whether it exists and the run has begun."""
@@ -78,10 +75,6 @@ class RunState(RunRecord[LiveHost, LiveInstance]):
         if plain is None or not plain["started_us"]:
             return False
         self.clock.started_us = plain["started_us"]
-        self.fleet = live_fleet(plain["fleet"])
-        self.reading = LiveReading.from_plain(plain["reading"])
+        self.fleet = LiveFleet.from_plain(plain["fleet"], LiveHost, LiveInstance)
+        self.reading = LiveReading(**plain["reading"])
         return True
-
-    @property
-    def _file(self) -> Path:
-        return self.folder / "state.json"

@@ -148,8 +148,7 @@ class VirtualCloud:
         return {"fleet": self.fleet.to_plain()}
 
     def load_plain(self, plain: dict[str, Any]) -> None:
-        self.fleet = VirtualFleet()
-        self.fleet.load_plain(plain["fleet"], VirtualHost, VirtualInstance)
+        self.fleet = VirtualFleet.from_plain(plain["fleet"], VirtualHost, VirtualInstance)
 
     def take_tables(self) -> dict[str, dict[str, Any]]:
         """Scaling activities and events since the last call, as columns; no empty tables."""
