@@ -64,11 +64,6 @@ class FlinkMonitor:
         self._restarts.write(state.starts.look())
         state.save()
 
-    def skip(self, time_s: float, times: int) -> None:
-        """Nobody was there to read ``times`` times, up to ``time_s``."""
-        detail = f"{times} readings up to second {time_s:g}: nobody was there to take them"
-        self._state.event("monitoring_gap", "monitor", detail)
-
     # ---------------------------------------------------------------------- items
 
     def _read_counts(

@@ -43,11 +43,6 @@ class LiveMonitor:
         self._look_after_provider(time_s)
         state.save()
 
-    def skip(self, time_s: float, times: int) -> None:
-        """Record that ``times`` readings up to ``time_s`` are missing."""
-        detail = f"{times} readings up to second {time_s:g}: nobody was there to take them"
-        self._state.event("monitoring_gap", "monitor", detail)
-
     # ------------------------------------------------------------------ items
 
     def _read_items(self, reading: LiveReading, before: LiveReading) -> None:

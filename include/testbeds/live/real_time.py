@@ -31,10 +31,6 @@ class Monitor(Protocol):
         """Take the reading of monitoring time ``time_s``, which is now or has just passed."""
         ...
 
-    def skip(self, time_s: float, times: int) -> None:
-        """Record that ``times`` readings up to ``time_s`` are missing."""
-        ...
-
     def finish(self) -> None:
         """Write the last rows before they are stored."""
         ...
@@ -83,14 +79,19 @@ class RealTimeTestbed(Generic[H, I]):
                 record.reading.time_s = turn * period_s
                 continue
             if skipped:
-                self._watcher.skip((turn - 1) * period_s, skipped)
+                self._skip((turn - 1) * period_s, skipped)
                 skipped = 0
             self._settler.reconcile()
             self._watcher.read(turn * period_s)
         if skipped:
-            self._watcher.skip(record.reading.time_s, skipped)
+            self._skip(record.reading.time_s, skipped)
         record.clock.wait_until(t_s, self._settler.reconcile)
         self._now_s = max(self._now_s, t_s)
+
+    def _skip(self, time_s: float, times: int) -> None:
+        """Record that ``times`` readings up to ``time_s`` are missing."""
+        detail = f"{times} readings up to second {time_s:g}: nobody was there to take them"
+        self._record.event("monitoring_gap", "monitor", detail)
 
     # --------------------------------------------------------------- control
 
