@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from include.model.errors import TestbedError
@@ -317,7 +316,7 @@ class LiveReconciler:
             self._state.event("instance_crash", instance.name, why)
         if container is not None:
             engine = Engine(self._state.fleet.hosts[instance.host].endpoint)
-            self._pool.submit(partial(_quietly, partial(engine.remove, container.id)))
+            self._pool.submit(engine.remove, container.id)  # else it is removed with its host
         self._drop(instance)
 
     def _drop(self, instance: LiveInstance) -> None:
@@ -337,10 +336,3 @@ class LiveReconciler:
                 if error := future.exception():
                     name = names.get(host, host)
                     self._state.event("host_not_removed", name, str(error)[:200])
-
-
-def _quietly(work: Callable[[], None]) -> None:
-    try:
-        work()
-    except (*TROUBLE, TestbedError):
-        return  # it is removed with its host
