@@ -13,7 +13,7 @@ from include.testbeds.live.broker import TROUBLE
 from include.testbeds.live.hosts.provider import Usage
 from include.testbeds.live.operators.wire import Sample, now_us
 from include.testbeds.live.reading import LAST_DURATIONS, LiveReading
-from include.testbeds.live.replay import ReplayProcess, plan_of, rate_errors, targets_of
+from include.testbeds.live.replay import ReplayProcess, plan_of, targets_of
 from include.testbeds.live.shared_state import ItemCounts
 from include.testbeds.live.state import RunState
 
@@ -182,6 +182,8 @@ class LiveMonitor:
             return
         late = f"half within {rate['late_ms_median']} ms and 99 % within {rate['late_ms_p99']} ms"
         as_of_s = state.clock.at(int(rate["as_of_us"]))
-        for error in rate_errors(plan, counts.sent, as_of_s):
-            source, _, rest = error.partition(" ")
-            state.event("replay_rate", source, f"{rest}, {late} of their times")
+        for stream in plan.streams:
+            if due := stream.schedule.due_by(as_of_s):
+                items = counts.sent.get(stream.source, 0)
+                error = f"{100 * (items - due) / due:+.2f} % ({items} of {due} items)"
+                state.event("replay_rate", stream.source, f"{error}, {late} of their times")

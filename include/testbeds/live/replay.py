@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 
@@ -105,12 +104,3 @@ class ReplayProcess:
     @property
     def _pid(self) -> Path:
         return self._folder / "provider.pid.json"
-
-
-def rate_errors(plan: ProviderPlan, sent: dict[str, int], as_of_s: float) -> Iterator[str]:
-    """Sentence for every source: how many of the due items were sent."""
-    for stream in plan.streams:
-        due = stream.schedule.due_by(as_of_s)
-        if due:
-            items = sent.get(stream.source, 0)
-            yield f"{stream.source} {100 * (items - due) / due:+.2f} % ({items} of {due} items)"
