@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import socket
-import subprocess
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -214,20 +213,10 @@ class FlinkCluster:
             str(self._configuration),
             *about,
         ]
-        with log.open("ab") as output:
-            process = subprocess.Popen(
-                command,
-                cwd=self.folder,
-                env={**os.environ, "FLINK_CONF_DIR": str(self._configuration)},
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-        process.returncode = 0  # it is not ours to wait for: it outlives us
+        environment = {**os.environ, "FLINK_CONF_DIR": str(self._configuration)}
+        started = DetachedProcess.start(command, log, cwd=self.folder, env=environment)
         with suppress(OSError):  # a kernel that does not group by session
-            Path(f"/proc/{process.pid}/autogroup").write_text(str(NICER), encoding="ascii")
-        started = DetachedProcess.running(process.pid)
+            Path(f"/proc/{started.pid}/autogroup").write_text(str(NICER), encoding="ascii")
         write_json(self.folder / "processes" / f"{name}.json", asdict(started))
         return started
 

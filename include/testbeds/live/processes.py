@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +24,29 @@ class DetachedProcess:
     def running(cls, pid: int) -> DetachedProcess:
         """The process that has this pid now."""
         return cls(pid, _born(pid))
+
+    @classmethod
+    def start(
+        cls,
+        command: Sequence[str | Path],
+        log: Path,
+        *,
+        cwd: Path | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> DetachedProcess:
+        """Start a command that outlives this process; what it writes is added to ``log``."""
+        with log.open("ab") as output:
+            process = subprocess.Popen(
+                command,
+                cwd=cwd,
+                env=env,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        process.returncode = 0  # it is not ours to wait for
+        return cls.running(process.pid)
 
     @property
     def alive(self) -> bool:

@@ -1,9 +1,8 @@
-"""The data provider of a run: its plan, its process and its punctuality."""
+"""The data provider of a run: its plan and its process."""
 
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -69,18 +68,11 @@ class ReplayProcess:
 
     def go_on(self) -> None:
         """Start a process that continues where the previous one ended."""
-        with (self._folder / "provider.log").open("ab") as log:
-            process = subprocess.Popen(
-                [sys.executable, "-m", "include.testbeds.live.provider", str(self._plan)],
-                cwd=REPOSITORY,
-                env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-        process.returncode = 0  # it outlives this process, so do not wait for it
-        write_json(self._pid, asdict(DetachedProcess.running(process.pid)))
+        command = [sys.executable, "-m", "include.testbeds.live.provider", str(self._plan)]
+        environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+        log = self._folder / "provider.log"
+        started = DetachedProcess.start(command, log, cwd=REPOSITORY, env=environment)
+        write_json(self._pid, asdict(started))
 
     @property
     def process(self) -> DetachedProcess | None:

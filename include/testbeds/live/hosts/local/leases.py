@@ -8,7 +8,6 @@ belong to people and are left alone.
 from __future__ import annotations
 
 import re
-import subprocess
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -44,16 +43,9 @@ def lease(run: str, flavor: HostFlavor) -> HostLease:
     taken = _take(run)
     log = _file(taken, "log")
     size = (f"{flavor.vcpus:g}", f"{flavor.memory_mb:g}M")
-    with log.open("wb") as sink:
-        process = subprocess.Popen(
-            [SCRIPTS / "hosts.sh", "add", str(taken), *size],
-            stdin=subprocess.DEVNULL,
-            stdout=sink,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-    process.returncode = 0  # it may outlive this process, so do not wait for it
-    host_lease = HostLease(taken, run, **asdict(DetachedProcess.running(process.pid)))
+    log.unlink(missing_ok=True)
+    boot = DetachedProcess.start([SCRIPTS / "hosts.sh", "add", str(taken), *size], log)
+    host_lease = HostLease(taken, run, **asdict(boot))
     write_json(_file(taken, "json"), asdict(host_lease))
     return host_lease
 
