@@ -6,8 +6,11 @@ second. Only resources with a run's id are touched.
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 from include.model.errors import TestbedError, TidebenchError
@@ -32,12 +35,20 @@ class HeldResources:
 
     def described(self, after_s: float) -> str:
         silent = f"nobody has looked after it for {self.silent_s:.0f} s"
-        if self.silent_s == float("inf"):
+        if self.silent_s == math.inf:
             silent = "nobody has ever looked after it"
         elif self.silent_s < 0:
             silent = f"of another installation, and due to end in {-self.silent_s:.0f} s"
         verdict = "dead" if self.dead(after_s) else "alive"
         return f"{self.run}: {verdict}, {silent}: {', '.join(self.holds)}"
+
+
+def silent_s(heartbeat: Path) -> float:
+    """Time since a run's file was touched last; infinite where there is none."""
+    try:
+        return time.time() - heartbeat.stat().st_mtime
+    except FileNotFoundError:
+        return math.inf
 
 
 class Reaper(Protocol):

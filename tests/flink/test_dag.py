@@ -18,7 +18,7 @@ import pytest
 from include.experiment.params import run_from_params
 from include.experiment.run import Run, resolve
 from include.results.tables.staged import read_table
-from include.testbeds.flink.give_back import give_back, processes_of
+from include.testbeds.flink.reap import give_back_run, processes_of
 from include.testbeds.flink.state import run_folder
 from include.testbeds.flink.testbed import FlinkTestbed
 from include.testbeds.live.files import read_json
@@ -65,7 +65,7 @@ def test_a_run_by_dag_that_loses_a_host_has_every_item_once_and_is_published(
             assert dag.finish(60 * MINUTES + DEADLINE_S) == 0, dag.tail()
         rows = [json.loads(line) for line in journal.read_text().splitlines() if line]
     finally:
-        give_back(run.spec.run_id)
+        give_back_run(run.spec.run_id)
         journal.unlink(missing_ok=True)
     assert ["host_lost", killed] in [row[2:4] for row in rows if row[0] == "event"]
     published = data_root / "flink_dag" / "published"

@@ -10,10 +10,10 @@ import pytest
 
 from include.model.errors import SpecError
 from include.testbeds.flink.calibration import PARAMETERS, FlinkCalibration
-from include.testbeds.flink.give_back import RUNS_WITH_LOGS, give_back
 from include.testbeds.flink.instances import Starts, counted, newest_whole, whole_line
 from include.testbeds.flink.job import schedule_file, write_job, write_schedules
 from include.testbeds.flink.monitor import lag_ms
+from include.testbeds.flink.reap import RUNS_WITH_LOGS, give_back_run
 from include.testbeds.flink.state import kept_logs, run_folder
 from include.testing.builders import a_topology, an_operator
 from tests.flink.flink_run import a_line, configured, expected_items
@@ -98,9 +98,9 @@ def test_of_a_run_that_has_given_back_its_logs_stay(tmp_path, monkeypatch):
         log.mkdir(parents=True)
         (log / "job-manager.log").write_text("why")
         os.utime(log, (number, number))
-        give_back(f"run-{number}")
+        give_back_run(f"run-{number}")
         assert not run_folder(f"run-{number}").exists()
-        give_back(f"run-{number}")
+        give_back_run(f"run-{number}")
     assert not kept_logs("run-0").exists()
     assert (kept_logs("run-1") / "job-manager.log").read_text() == "why"
 

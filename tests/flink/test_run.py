@@ -21,8 +21,7 @@ from include.model.decision import (
 from include.model.errors import StoreError
 from include.runs.measurements.store import to_arrow
 from include.testbeds.base import Leasing
-from include.testbeds.flink.give_back import processes_of
-from include.testbeds.flink.reap import find, give_back_run
+from include.testbeds.flink.reap import find, give_back_run, processes_of
 from include.testbeds.flink.state import run_folder
 from tests.flink.flink_run import FLAVOR, configured, flink_run
 

@@ -2,37 +2,73 @@
 
 from __future__ import annotations
 
-import math
-import time
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from signal import SIGKILL
 
-from include.testbeds.flink import give_back
+from include.model.errors import TestbedError, command
 from include.testbeds.flink.installation import flink_state
-from include.testbeds.flink.state import run_folder
-from include.testbeds.live.files import HEARTBEAT
-from include.testbeds.reap import HeldResources
+from include.testbeds.flink.state import kept_logs, run_folder
+from include.testbeds.live.files import HEARTBEAT, read_json
+from include.testbeds.live.processes import DetachedProcess
+from include.testbeds.reap import HeldResources, silent_s
+
+AT_ONCE = 16
+RUNS_WITH_LOGS = 20
 
 
 def find() -> list[HeldResources]:
     """Every run that holds anything here."""
-    folders = sorted((flink_state() / "runs").glob("*"))
     return [
         HeldResources(
             folder.name,
-            ("folder", *(f"process {name}" for name in give_back.processes_of(folder.name))),
-            silent_s(folder.name),
+            ("folder", *(f"process {name}" for name in processes_of(folder.name))),
+            silent_s(folder / HEARTBEAT),
         )
-        for folder in folders
+        for folder in sorted((flink_state() / "runs").glob("*"))
     ]
 
 
+def processes_of(run: str) -> dict[str, DetachedProcess]:
+    """What runs for a run, by name, from its file and the process numbers beside it."""
+    folder = run_folder(run)
+    return {
+        path.stem: process
+        for path in sorted((folder / "processes").glob("*.json"))
+        if (process := DetachedProcess(**read_json(path))).alive
+    }
+
+
 def give_back_run(run: str) -> None:
-    """Give back everything of a run. Raises TestbedError with what could not be."""
-    give_back.give_back(run)
+    """End all processes of a run, whoever started them, and remove its folder but for its logs.
+
+    Safe at any time and more than once.
+
+    They are killed: what a JVM would tidy up is in the folder. Raises TestbedError with what is
+    still there, and then keeps the folder, so that the next attempt finds it.
+    """
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        for process in processes_of(run).values():
+            pool.submit(partial(process.end, first=SIGKILL))
+    if left := processes_of(run):
+        named = ", ".join(f"{name} (pid {process.pid})" for name, process in left.items())
+        raise TestbedError(
+            f"of run {run} these processes cannot be ended: {named}; try again with "
+            f"`{command('reap', '--remove')}`"
+        )
+    _keep_logs(run)
+    shutil.rmtree(run_folder(run), ignore_errors=True)
 
 
-def silent_s(run: str) -> float:
-    """For how long nobody has looked after a run; infinite when nobody ever has."""
-    try:
-        return time.time() - (run_folder(run) / HEARTBEAT).stat().st_mtime
-    except FileNotFoundError:
-        return math.inf
+def _keep_logs(run: str) -> None:
+    """What went wrong is read after a run has given back, so the newest logs stay."""
+    logs, kept = run_folder(run) / "log", kept_logs(run)
+    if not logs.is_dir():
+        return
+    kept.parent.mkdir(exist_ok=True)
+    shutil.rmtree(kept, ignore_errors=True)
+    shutil.move(logs, kept)
+    by_age = sorted(kept.parent.iterdir(), key=lambda folder: folder.stat().st_mtime)
+    for folder in by_age[:-RUNS_WITH_LOGS]:
+        shutil.rmtree(folder, ignore_errors=True)

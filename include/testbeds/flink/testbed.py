@@ -15,10 +15,10 @@ from include.testbeds.base import TestbedConfig
 from include.testbeds.flink.calibration import FlinkCalibration
 from include.testbeds.flink.cluster import Ports
 from include.testbeds.flink.fleet import FlinkHost, FlinkInstance, by_operator
-from include.testbeds.flink.give_back import give_back
 from include.testbeds.flink.job import write_job, write_schedules
 from include.testbeds.flink.monitor import FlinkMonitor
 from include.testbeds.flink.placement import heap_mb
+from include.testbeds.flink.reap import give_back_run
 from include.testbeds.flink.reconciler import FlinkReconciler
 from include.testbeds.flink.state import PROVIDER, FlinkState, kept_logs
 from include.testbeds.live.real_time import RealTimeTestbed, Watch
@@ -50,7 +50,7 @@ class FlinkTestbed(RealTimeTestbed[FlinkHost, FlinkInstance]):
         """
         state = self._state
         cluster = state.cluster  # raises before anything is done
-        give_back(state.run)
+        give_back_run(state.run)
         state.touch()
         state.ports = Ports.free()
         cluster = state.cluster
@@ -191,4 +191,4 @@ class FlinkTestbed(RealTimeTestbed[FlinkHost, FlinkInstance]):
     def give_back(self) -> None:
         """Give back everything the run holds. Raises TestbedError with what cannot be."""
         self.close()
-        give_back(self._state.run)
+        give_back_run(self._state.run)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-import time
 from collections import defaultdict
 
 import redis
@@ -16,7 +14,7 @@ from include.testbeds.live.hosts.local import leases
 from include.testbeds.live.hosts.local.hosts import LocalHosts
 from include.testbeds.live.replay import ReplayProcess
 from include.testbeds.live.services import Services
-from include.testbeds.reap import HeldResources
+from include.testbeds.reap import HeldResources, silent_s
 
 
 def find(testbed: str = "docker") -> list[HeldResources]:
@@ -31,7 +29,7 @@ def find(testbed: str = "docker") -> list[HeldResources]:
     for name, what in _on_services():
         holds[name].append(what)
     return [
-        HeldResources(run, tuple(held), silent_s(run))
+        HeldResources(run, tuple(held), silent_s(run_folder(run) / HEARTBEAT))
         for run, held in sorted(holds.items())
         if origin_of(run)["testbed"] == testbed
     ]
@@ -46,14 +44,6 @@ def origin_of(run: str) -> dict[str, str]:
     """Origin of a run's hosts; this machine by default."""
     origin: dict[str, str] = read_json(run_folder(run) / ORIGIN) or {"testbed": "docker"}
     return origin
-
-
-def silent_s(run: str) -> float:
-    """Time since a run's last heartbeat; infinite without any."""
-    try:
-        return time.time() - (run_folder(run) / HEARTBEAT).stat().st_mtime
-    except FileNotFoundError:
-        return math.inf
 
 
 def _on_services() -> list[tuple[str, str]]:

@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from include.model.errors import TestbedError
-from include.testbeds.live.files import live_state
+from include.testbeds.live.files import HEARTBEAT, live_state, run_folder
 from include.testbeds.live.give_back import give_back
 from include.testbeds.live.hosts.local import reap as local
 from include.testbeds.live.hosts.openstack import servers
@@ -21,7 +21,7 @@ from include.testbeds.live.hosts.openstack.calibration import OpenStackCalibrati
 from include.testbeds.live.hosts.openstack.cloud import CloudClient
 from include.testbeds.live.hosts.openstack.hosts import OpenStackHosts
 from include.testbeds.live.hosts.openstack.tags import TAG, ResourceTags, site
-from include.testbeds.reap import HeldResources
+from include.testbeds.reap import HeldResources, silent_s
 
 if TYPE_CHECKING:
     from openstack.connection import Connection
@@ -34,17 +34,17 @@ def find() -> list[HeldResources]:
     or service does not answer.
     """
     holds: defaultdict[str, list[str]] = defaultdict(list)
-    silent_s: dict[str, float] = {}
+    since_s: dict[str, float] = {}
     for held in local.find("openstack"):
         holds[held.run].extend(held.holds)
-        silent_s[held.run] = held.silent_s
+        since_s[held.run] = held.silent_s
     for resource in _resources(_clouds()):
         run = _name(resource.tags)
         holds[run].append(resource.label)
         of_own = resource.tags.site == site()
-        overdue_s = local.silent_s(run) if of_own else resource.overdue_s
-        silent_s[run] = min(silent_s.get(run, math.inf), overdue_s)
-    return [HeldResources(run, tuple(held), silent_s[run]) for run, held in sorted(holds.items())]
+        overdue_s = silent_s(run_folder(run) / HEARTBEAT) if of_own else resource.overdue_s
+        since_s[run] = min(since_s.get(run, math.inf), overdue_s)
+    return [HeldResources(run, tuple(held), since_s[run]) for run, held in sorted(holds.items())]
 
 
 def give_back_run(run: str) -> None:
