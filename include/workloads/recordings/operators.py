@@ -267,12 +267,6 @@ _COLUMN = {"in": "in_per_s", "out": "out_per_s", "busy": "busy_share", "instance
 _OVER_SUBTASKS: Mapping[str, Callable[[Sequence[float]], float]] = {
     "in": sum, "out": sum, "busy": fmean, "instances": max,
 }  # fmt: skip
-_DIVISORS: Mapping[str, Mapping[str, float]] = {
-    **dict.fromkeys(("in", "out"), UNITS["rate_per_s"]),
-    "busy": {"share": 1.0, "percent": 100.0, "ms_per_s": 1000.0},
-    "instances": {"items": 1.0},
-}
-_FIRST_UNIT = {"in": "per_s", "out": "per_s", "busy": "share", "instances": "items"}
 Cells = dict[float, float]
 
 
@@ -345,9 +339,10 @@ def _chosen(
     kind: str, series: Sequence[Samples], mapping: Mapping[str, str], problems: list[str]
 ) -> list[tuple[Samples, float]]:
     """The series of a kind, each with what its values are divided by."""
+    units = _KINDS[kind][1]
     if kind in mapping:
         metric, at, unit = mapping[kind].rpartition("@")
-        metric, unit = (metric, unit) if at else (unit, _FIRST_UNIT[kind])
+        metric, unit = (metric, unit) if at else (unit, next(iter(units)))
         pattern = re.escape(metric.strip())
     elif kind in _FLINK and not mapping.keys() & _COLUMN.keys():
         pattern, unit = _FLINK[kind]
@@ -357,12 +352,11 @@ def _chosen(
     if not matches and kind in mapping:
         metrics = sorted({one.metric for one in series})
         problems.append(f"{kind}: {unknown_name('metric', metric.strip(), metrics)}")
-    known_units = [one for one in _DIVISORS[kind] if one != "total"]
-    if unit not in known_units:
-        listed = ", ".join(f"@{one}" for one in known_units)
+    if unit not in units:
+        listed = ", ".join(f"@{one}" for one in units)
         problems.append(f"{kind}: unknown unit {unit}; it can be in {listed}")
         return []
     if counters := [one for one in matches if one.is_counter]:
         problem = "counts since the start; export a rate, such as numRecordsInPerSecond"
         problems.append(f"{kind}: {counters[0].metric} {problem}")
-    return [(one, _DIVISORS[kind][unit]) for one in matches]
+    return [(one, units[unit]) for one in matches]
