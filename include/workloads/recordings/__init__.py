@@ -20,13 +20,13 @@ from include.workloads.recordings.folder import (
 )  # fmt: skip
 from include.workloads.recordings.mapping import choose, parse_mapping
 from include.workloads.recordings.prometheus import series_in
-from include.workloads.recordings.recording import SIGNALS, Recording, Signal, evenly, filled
+from include.workloads.recordings.recording import SIGNALS, Recording, evenly, filled
 from include.workloads.recordings.series import joined, sheet_of
 from include.workloads.recordings.server import is_server, read_server
 from include.workloads.recordings.tables import read_csv, read_parquet
 
 __all__ = [
-    "SIGNALS", "Recording", "Signal", "evenly", "filled", "parse_mapping", "read_recording",
+    "SIGNALS", "Recording", "evenly", "filled", "parse_mapping", "read_recording",
 ]  # fmt: skip
 
 _NOTHING: Mapping[str, str] = MappingProxyType({})

@@ -19,7 +19,7 @@ from include.workloads.recordings.units import (
 
 TIME = "time"
 MOST_NAMED = 20
-ALIASES: Mapping[str, str] = {TIME: TIME} | {one.alias: name for name, one in SIGNALS.items()}
+ALIASES: Mapping[str, str] = {TIME: TIME} | {alias: name for name, alias in SIGNALS.items()}
 _SHORT = {signal: alias for alias, signal in ALIASES.items()}
 
 _OBVIOUS = {

@@ -29,26 +29,16 @@ _MEAN = re.compile(r"(?<![a-z])(?:mean|avg|average)(?![a-z])")
 _LABELS = re.compile(r"\{.*?\}")
 HELD = ("instances", "desired_instances")
 """Counts: between two readings the last one holds."""
-
-
-@dataclass(frozen=True, slots=True)
-class Signal:
-    """What is read of a job: its unit, its meaning, and the short name that users write."""
-
-    unit: str
-    meaning: str
-    alias: str
-
-
-SIGNALS: Mapping[str, Signal] = {
-    "arrivals_per_s": Signal("records per second", "records that are offered", "arrivals"),
-    "rate_per_s": Signal("records per second", "records that are processed", "rate"),
-    "lag_items": Signal("records", "records that wait", "lag"),
-    "latency_s": Signal("seconds", "from the arrival of a record to its result", "latency"),
-    "cpu_share": Signal("0 to 1", "CPU of what instances reserve, mean over instances", "cpu"),
-    "instances": Signal("count", "instances that run, of all operators", "instances"),
-    "desired_instances": Signal("count", "instances that were asked for", "desired"),
+SIGNALS: Mapping[str, str] = {
+    "arrivals_per_s": "arrivals",  # records that are offered
+    "rate_per_s": "rate",  # records that are processed
+    "lag_items": "lag",  # records that wait
+    "latency_s": "latency",  # from the arrival of a record to its result
+    "cpu_share": "cpu",  # 0 to 1: CPU of what instances reserve, mean over instances
+    "instances": "instances",  # that run, of all operators
+    "desired_instances": "desired",  # instances that were asked for
 }
+"""What is read of a job, each with the short name that users write."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
