@@ -103,7 +103,6 @@ class FlinkTestbed(RealTimeTestbed[FlinkHost, FlinkInstance]):
             state.clock.rest(rest_s)
 
     def lease(self, action: LeaseHost) -> FlinkHost:
-        """Order a host. Raises TestbedError when there is none to have."""
         state, now_s = self._state, self._state.now_s()
         if len(list(state.fleet.leased())) >= state.config.max_hosts:
             raise TestbedError(f"all {state.config.max_hosts} hosts are leased")

@@ -107,7 +107,6 @@ class FlowCloud(VirtualCloud):
             self.restart_job(us(at_s), us(down_s))
 
     def to_plain(self) -> dict[str, Any]:
-        """Plain values for a snapshot (taken when no measured rows are left)."""
         own = {
             "replaces": list(self.replaces.items()),
             "pauses_us": self.pauses_us,
@@ -119,7 +118,6 @@ class FlowCloud(VirtualCloud):
         return VirtualCloud.to_plain(self) | own
 
     def load_plain(self, plain: dict[str, Any]) -> None:
-        """Continue from a snapshot."""
         VirtualCloud.load_plain(self, plain)
         self.replaces = dict(plain["replaces"])
         self.pauses_us = [tuple(pause) for pause in plain["pauses_us"]]

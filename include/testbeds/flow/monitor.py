@@ -188,11 +188,9 @@ class FlowMonitor(VirtualMonitor):
     # -------------------------------------------------------------- recording
 
     def makers(self) -> dict[str, Callable[[Taken], dict[str, Any]]]:
-        """How kept rows become the columns of each measured table."""
         return VirtualMonitor.makers(self) | {"tenant": _tenants_table}
 
     def to_plain(self) -> dict[str, Any]:
-        """Plain values for a snapshot (taken when no measured rows are left)."""
         tenants = [
             (one.tenant, one.latency_ms, one.tail_latency_ms, one.juice)
             for one in self.tenants.samples.values()
@@ -204,7 +202,6 @@ class FlowMonitor(VirtualMonitor):
         return VirtualMonitor.to_plain(self) | {"tenants": tenants, "windows": windows}
 
     def load_plain(self, plain: dict[str, Any]) -> None:
-        """Continue from a snapshot."""
         VirtualMonitor.load_plain(self, plain)
         of = plain["windows"]
         self.windows.added = {number: tuple(sums) for number, sums in of["added"]}

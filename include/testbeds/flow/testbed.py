@@ -34,7 +34,6 @@ class FlowTestbed(VirtualTestbed):
     tenants: Tenants = field(init=False)
 
     def build(self) -> None:
-        """Make cloud, queues and monitor."""
         config, topology, draws = self.config, self.config.topology, Draws(self.config.seed)
         calibration = FlowCalibration.model_validate(config.calibration).complete(topology)
         faults = FlowFaults.model_validate(config.faults)
@@ -67,7 +66,6 @@ class FlowTestbed(VirtualTestbed):
         return np.concatenate([by_chance_us, np.array(asked_us, dtype=np.int64).reshape(-1, 2)])
 
     def read(self, period_us: int, *, missed: bool) -> list[int]:
-        """A monitoring period ends; returns what each source has published so far."""
         for start_s, end_s, cores in self.cloud.faults.cpu_spikes:
             if self.now_us - period_us < us(start_s) <= self.now_us:
                 detail = f"{cores:g} cores of each for {end_s - start_s:g} s"
@@ -81,11 +79,9 @@ class FlowTestbed(VirtualTestbed):
         return published
 
     def drained(self) -> dict[int, int]:
-        """Instances that have ended and were not taken away yet, with the time of their end."""
         return self.cloud.drained(self.now_us)
 
     def remove_drained(self) -> None:
-        """Take away instances that have drained, and hosts whose last instance has."""
         self.cloud.settle(self.now_us)
 
     def fail(self, who: VirtualHost | VirtualInstance) -> None:
@@ -96,14 +92,12 @@ class FlowTestbed(VirtualTestbed):
     # --------------------------------------------------------------- control
 
     def deploy(self, decision: Decision) -> tuple[Outcome, ...]:
-        """Carry out the first decision; hosts and instances are up before time starts."""
         outcomes = VirtualTestbed.apply(self, decision)
         self.cloud.begin()
         self.cloud.calm()
         return outcomes
 
     def apply(self, decision: Decision) -> tuple[Outcome, ...]:
-        """Carry out each action in order; unknown hosts and instances are refused."""
         self.queues.reorder()
         outcomes = VirtualTestbed.apply(self, decision)
         self.cloud.restart_after_changes(self.now_us)
@@ -125,7 +119,6 @@ class FlowTestbed(VirtualTestbed):
     # ----------------------------------------------------- reading and recording
 
     def look(self, by: str = ACTS) -> Observation:
-        """The last reading of the monitor, and the hosts and instances as they are now."""
         observation = VirtualTestbed.look(self, by)
         missed = self.monitor.reading.missed
         paused_us = [down_us for up_us, down_us in self.cloud.ups_us if up_us <= self.now_us]
@@ -137,10 +130,8 @@ class FlowTestbed(VirtualTestbed):
         )
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """The state of the queues, for a snapshot."""
         return {**self.queues.arrays(), **self.tenants.arrays()}
 
     def load_arrays(self, arrays: Mapping[str, np.ndarray]) -> None:
-        """Continue from :meth:`arrays`."""
         self.queues.load(arrays)
         self.tenants.load(arrays)

@@ -118,7 +118,6 @@ class LiveTestbed(RealTimeTestbed[LiveHost, LiveInstance]):
     def migrate(
         self, instance: LiveInstance, host: LiveHost, action: MigrateInstance
     ) -> LiveInstance:
-        """Order a copy on a host; the instance is told to stop once that is ready."""
         instance.overlaps = action.overlaps
         return super().migrate(instance, host, action)
 
@@ -140,10 +139,6 @@ class LiveTestbed(RealTimeTestbed[LiveHost, LiveInstance]):
     # ------------------------------------------------------------------- end
 
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
-        """Continue the run: time and stored rows from the snapshot, hosts as they are now.
-
-        Raises StoreError for another version's snapshot, or if the run was given back meanwhile.
-        """
         super().restore(arrays)
         self._reconciler.give_back_strays()
 
