@@ -156,10 +156,8 @@ class FlowMonitor(VirtualMonitor):
     ) -> None:
         up = np.array([one.number for one in fleet.leased() if one.up_us <= now_us], dtype=int)
         held = fleet.instances.values()
-        on, reserved_mb = (
-            [one.host for one in held],
-            [self._memory_mb(one.operator) for one in held],
-        )
+        on = [one.host for one in held]
+        reserved_mb = [self._memory_mb(one.operator) for one in held]
         flavor, size = self.queues.config.flavor, fleet.hosts_leased + 1
         memory = np.bincount(on, reserved_mb, size)[up] / flavor.capacity.memory_mb
         instances = np.bincount(on, minlength=size)[up]
@@ -214,13 +212,5 @@ class FlowMonitor(VirtualMonitor):
 
 def _tenants_table(taken: list[tuple[Any, ...]]) -> dict[str, Any]:
     rows = [(now_us / 1e6, *row) for now_us, rows in taken for row in rows]
-    titles = [
-        "time_s",
-        "tenant",
-        "latency_ms",
-        "tail_latency_ms",
-        "juice",
-        "utility",
-        "max_utility",
-    ]
-    return as_columns(rows, titles)
+    titles = "time_s tenant latency_ms tail_latency_ms juice utility max_utility"
+    return as_columns(rows, titles.split())
