@@ -83,7 +83,7 @@ class ReplayCluster:
         carry_out(decision, self)
 
     def lease(self, action: LeaseHost) -> ReplayHost:
-        if len([*self.fleet.leased()]) >= self.max_hosts:
+        if len(self.fleet.leased()) >= self.max_hosts:
             raise TestbedError(f"all {self.max_hosts} hosts are leased")
         lease = ReplayLease(self.now_s, self.now_s + self.btu_s)
         host = ReplayHost(number=self._next_number(), flavor=action.flavor, lease=lease)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from typing import Any, Generic, TypeVar
 
@@ -79,8 +79,8 @@ class Fleet(Generic[H, I]):
     hosts_leased: int = 0
     instances_started: int = 0
 
-    def leased(self) -> Iterator[H]:
-        return iter([host for host in self.hosts.values() if not host.ended])
+    def leased(self) -> list[H]:
+        return [host for host in self.hosts.values() if not host.ended]
 
     def host(self, name: str) -> H | None:
         host = self.hosts.get(_number(name))

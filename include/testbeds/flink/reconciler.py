@@ -56,7 +56,7 @@ class FlinkReconciler:
         before = state.to_plain()
         self._look_after_job_manager()
         self._read_registered()
-        for host in list(state.fleet.leased()):
+        for host in state.fleet.leased():
             self._settle_host(host)
         self._settle_start()
         if state.rescale is not None:
@@ -193,7 +193,7 @@ class FlinkReconciler:
         if state.rescale is not None:
             return
         there = self._hosts_of_start()
-        for host in list(state.fleet.leased()):
+        for host in state.fleet.leased():
             empty = host.releasing and not state.fleet.on_host(host.number)
             if empty and not there[host.name]:
                 self._end(host)

@@ -84,12 +84,12 @@ class FlinkTestbed(RealTimeTestbed[FlinkHost, FlinkInstance]):
 
     def _wait_until_up(self) -> None:
         state, end_s = self._state, time.monotonic() + DEPLOY_WITHIN_S
-        hosts = len(list(state.fleet.leased()))
+        hosts = len(state.fleet.leased())
         while True:
             rest_s = self._reconciler.reconcile()
             if self._reconciler.settled and state.graph:
                 return
-            if len(list(state.fleet.leased())) != hosts or not state.provider.alive:
+            if len(state.fleet.leased()) != hosts or not state.provider.alive:
                 raise TestbedError(f"the deployment failed; see {kept_logs(state.run)}")
             if time.monotonic() > end_s:
                 not_up = [host.name for host in state.fleet.leased() if not host.up]
@@ -104,7 +104,7 @@ class FlinkTestbed(RealTimeTestbed[FlinkHost, FlinkInstance]):
 
     def lease(self, action: LeaseHost) -> FlinkHost:
         state, now_s = self._state, self._state.now_s()
-        if len(list(state.fleet.leased())) >= state.config.max_hosts:
+        if len(state.fleet.leased()) >= state.config.max_hosts:
             raise TestbedError(f"all {state.config.max_hosts} hosts are leased")
         host = FlinkHost(
             number=state.fleet.hosts_leased + 1,

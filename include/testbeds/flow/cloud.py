@@ -127,7 +127,7 @@ class FlowCloud(VirtualCloud):
 
     def lease(self, action: LeaseHost, now_us: int) -> VirtualHost:
         """Order a host. Raises CapacityExhausted when all are leased."""
-        if sum(1 for _ in self.fleet.leased()) >= self.config.max_hosts:
+        if len(self.fleet.leased()) >= self.config.max_hosts:
             raise CapacityExhausted(f"all {self.config.max_hosts} hosts are leased")
         return VirtualCloud.lease(self, action, now_us)
 

@@ -121,7 +121,7 @@ class LiveReconciler:
         state = self._state
         before = state.fleet.to_plain()
         answers = self._containers()
-        for host in list(state.fleet.leased()):
+        for host in state.fleet.leased():
             self._settle_host(host)
             if host.number in answers:
                 self._settle_answer(host, answered=answers[host.number] is not None)
@@ -129,7 +129,7 @@ class LiveReconciler:
             containers = answers.get(instance.host)
             if containers is not None:
                 self._settle_instance(instance, containers.get(instance.name))
-        for host in list(state.fleet.leased()):
+        for host in state.fleet.leased():
             if host.releasing and not state.fleet.on_host(host.number):
                 self._end(host)
         if state.fleet.to_plain() != before:

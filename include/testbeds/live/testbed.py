@@ -74,13 +74,13 @@ class LiveTestbed(RealTimeTestbed[LiveHost, LiveInstance]):
         state = self._state
         if refused:
             raise TestbedError(f"the deployment cannot be carried out: {refused[0].detail}")
-        wanted = len(state.fleet.instances), len(list(state.fleet.leased()))
+        wanted = len(state.fleet.instances), len(state.fleet.leased())
         limits = state.calibration
         within_s = max(DEPLOY_WITHIN_S, limits.boot_within_s + limits.start_within_s)
         began_s = time.monotonic()
         while self._not_up():
             rest_s = self._reconciler.reconcile()
-            now = len(state.fleet.instances), len(list(state.fleet.leased()))
+            now = len(state.fleet.instances), len(state.fleet.leased())
             if now != wanted:
                 events, _ = state.journal.read(0)
                 raise TestbedError(f"the deployment failed: {events['event']['detail'][-1]}")
