@@ -62,7 +62,7 @@ def replay_operators(
     testbed.most, testbed.of_each = world.most_instances, operators.shares_slots
     controller = build(world.setting)
     loop = Loop(testbed, controller, world.setting)
-    loop.deploy(first_deployment(world.setting, world.at_start))
+    testbed.deploy(first_deployment(world.setting, world.at_start))
     testbed.take_measurements()
     for _ in loop.run({ACTS: controller.initial_memory()}, 0.0, world.config.duration_s):
         pass

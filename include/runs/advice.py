@@ -41,11 +41,8 @@ def ask(
     """
     try:
         after, decided = controller.decide(memory, observation)
-        allowed = (
-            checked.step.action
-            for checked in check(decided, observation, setting)
-            if not checked.refusal
-        )
+        checked = check(decided, observation, setting)
+        allowed = (step.action for step, refusal in checked if not refusal)
         return Advice(
             advisor, observation, decided, Changes.from_actions(allowed, observation), after
         )

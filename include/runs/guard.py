@@ -2,20 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from include.controllers.base import Setting
 from include.model.cluster import PlannedCluster
 from include.model.decision import Decision, Reasoned
 from include.model.observation import Observation
-
-
-@dataclass(frozen=True, slots=True)
-class Checked:
-    """One step, and why it is refused ("" when it is not)."""
-
-    step: Reasoned
-    refusal: str
 
 
 def planned(observation: Observation, setting: Setting) -> PlannedCluster:
@@ -29,7 +19,10 @@ def planned(observation: Observation, setting: Setting) -> PlannedCluster:
     )
 
 
-def check(decision: Decision, observation: Observation, setting: Setting) -> list[Checked]:
-    """Every step of a decision with its refusal, as if those before it were carried out."""
+def check(
+    decision: Decision, observation: Observation, setting: Setting
+) -> list[tuple[Reasoned, str]]:
+    """Every step of a decision, and why it is refused ("" when it is not), as if those before it
+    were carried out."""
     cluster = planned(observation, setting)
-    return [Checked(step, cluster.apply(step.action)) for step in decision.steps]
+    return [(step, cluster.apply(step.action)) for step in decision.steps]

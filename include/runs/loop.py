@@ -92,21 +92,15 @@ class Loop:
             times_s, who = zip(*due, strict=True)
             yield times_s[0], list(who)
 
-    def deploy(self, decided: Decision) -> tuple[Outcome, ...]:
-        """Carry out the first decision; returns when everything it started is up."""
-        return self.testbed.deploy(decided)
-
     def _apply(self, decided: Decision, observation: Observation) -> tuple[Outcome, ...]:
         if not decided.steps:
             return ()
         checked = check(decided, observation, self.setting)
-        allowed = replace(decided, steps=tuple(step.step for step in checked if not step.refusal))
+        allowed = replace(decided, steps=tuple(step for step, refusal in checked if not refusal))
         applied = iter(self.testbed.apply(allowed))
         return tuple(
-            Outcome(step.step.action, step.step.because, False, "", step.refusal)
-            if step.refusal
-            else next(applied)
-            for step in checked
+            Outcome(step.action, step.because, False, "", refusal) if refusal else next(applied)
+            for step, refusal in checked
         )
 
 

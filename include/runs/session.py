@@ -52,7 +52,7 @@ class Session:
     def deploy(self) -> None:
         """Start the first instances and return when they are up; no rows are kept of it."""
         instances = self.loop.controller.initial_instances()
-        self.loop.deploy(first_deployment(self.setting, instances))
+        self.loop.testbed.deploy(first_deployment(self.setting, instances))
         self.loop.testbed.take_measurements()
 
     def run(self, start_s: float, end_s: float) -> dict[str, dict[str, list[Any]]]:

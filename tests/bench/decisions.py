@@ -174,7 +174,7 @@ def at_work(name: str, operators: int, minutes: int) -> list[tuple[float, int]]:
         memory, decided = controller.decide(memory, observation)
         took.append((time.process_time() - start_s, len(decided.steps)))
         checked = check(decided, observation, run.setting)
-        allowed = tuple(step.step for step in checked if not step.refusal)
+        allowed = tuple(step for step, refusal in checked if not refusal)
         testbed.apply(replace(decided, steps=allowed))
         testbed.take_measurements()
     return took

@@ -147,7 +147,7 @@ def test_an_advisor_sees_what_it_would_in_the_controllers_place(
     beside.loop = replace(beside.loop, controller=idle, advisors={label: advisor})
     deployment = first_deployment(beside.setting, beside.loop.controller.initial_instances())
     for session in (acting, beside):
-        session.loop.deploy(deployment)
+        session.loop.testbed.deploy(deployment)
         session.loop.testbed.take_measurements()
         for start_s in range(0, 600, 200):
             session.run(start_s, start_s + 200)
