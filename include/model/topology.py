@@ -111,15 +111,12 @@ class Topology:
         """Operators with instances of their own, in the order of the file."""
         return tuple(op.name for op in self.operators if not op.runs_in)
 
-    def in_flow_order(self) -> tuple[str, ...]:
+    @cached_property
+    def flow_order(self) -> tuple[str, ...]:
         """Every operator after all it receives from, and after one that runs in it.
 
         Raises ValueError on a cycle.
         """
-        return self._flow_order
-
-    @cached_property
-    def _flow_order(self) -> tuple[str, ...]:
         origins: dict[str, set[str]] = {name: set() for name in self.operator}
         for edge in self.edges:
             if edge.origin in origins and edge.target in origins:
@@ -166,7 +163,7 @@ class Topology:
         items = {
             source.name: source.items_per_level * levels[source.name] for source in self.sources
         }
-        order, inbound = self.in_flow_order(), self._inbound
+        order, inbound = self.flow_order, self._inbound
         for name in order:
             items[name] = sum(items[e.origin] * e.items_out / e.items_in for e in inbound[name])
         return {name: items[name] for name in order}
@@ -208,7 +205,7 @@ class Topology:
         if self.emission_period_s <= 0:
             yield f"emission_period_s must be above 0, got {self.emission_period_s}"
         try:
-            self.in_flow_order()
+            _ = self.flow_order
         except ValueError as error:
             yield f"{error}; a topology must be feed-forward, so remove the edge that leads back"
 

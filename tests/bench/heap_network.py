@@ -26,7 +26,7 @@ class HeapNetwork:
     def __init__(self, topology: Topology, calibration: VirtualCalibration, seed: int) -> None:
         self.topology, self.calibration, self.draws = topology, calibration, Draws(seed)
         self.recorded: list[tuple[str, int, int, int, int]] = []
-        self.names = (*topology.in_flow_order(), *(source.name for source in topology.sources))
+        self.names = (*topology.flow_order, *(source.name for source in topology.sources))
         place = {name: i for i, name in enumerate(self.names)}
         edges = sorted(topology.edges, key=lambda e: (place[e.target], place[e.origin]))
         self.target = [place[edge.target] for edge in edges]

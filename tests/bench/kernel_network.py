@@ -27,7 +27,7 @@ class KernelNetwork:
     def recorded(self) -> list[tuple[str, int, int, int, int]]:
         """That of :class:`HeapNetwork`, in another order."""
         columns = [kernel.R_OPERATOR, kernel.R_NUMBER, kernel.R_DONE_US, kernel.R_DURATION_US]
-        names = self.topology.in_flow_order()
+        names = self.topology.flow_order
         rows = self.records[:, [*columns, kernel.R_WAIT_US]].tolist()
         return [(names[o], *rest) for o, *rest in rows]
 

@@ -140,7 +140,7 @@ def expected_items(config: TestbedConfig) -> dict[str, int]:
     streams: dict[str, np.ndarray] = {
         name: np.arange(schedule.items) for name, schedule in schedules_of(config).items()
     }
-    for name in topology.in_flow_order():
+    for name in topology.flow_order:
         inputs = [edge for edge in topology.edges if edge.target == name]
         numbers = [
             leaving(streams[edge.origin], edge) * len(inputs) + place

@@ -50,7 +50,7 @@ def recorded_values(records: np.ndarray, operator: int, index: int) -> list[int]
 def test_operators_that_run_in_another_have_no_instances_and_are_checked():
     topology = with_chained()
     assert topology.operator_names == ("images",)
-    assert topology.in_flow_order() == ("queries", "images")
+    assert topology.flow_order == ("queries", "images")
     assert list(topology.problems()) == []
     nowhere = a_topology(an_operator("O1", runs_in="O7"), an_operator("O2"))
     text = "\n".join(nowhere.problems())

@@ -66,7 +66,7 @@ class Paths:
     """The edges of a topology in flow order; made once."""
 
     def __init__(self, topology: Topology) -> None:
-        self.order = topology.in_flow_order()
+        self.order = topology.flow_order
         self.sources = tuple(source.name for source in topology.sources)
         self.inbound: dict[str, list[Edge]] = {name: [] for name in self.order}
         for edge in topology.edges:

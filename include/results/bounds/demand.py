@@ -65,7 +65,7 @@ def demand_of(run: Run, step_s: float = STEP_S) -> Demand:
     if not math.isclose(steps * step_s, run.spec.duration_s):
         raise SpecError("bound", [f"a duration must be a multiple of {step_s:g} s"])
     topology = run.topology
-    nodes = {name: place for place, name in enumerate(topology.in_flow_order())}
+    nodes = {name: place for place, name in enumerate(topology.flow_order)}
     operators = {name: place for place, name in enumerate(topology.operator_names)}
     work_s = np.zeros((len(operators), len(nodes)))
     for name, place in nodes.items():

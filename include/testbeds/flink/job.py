@@ -70,7 +70,7 @@ def write_job(
                     "parallelism": max(1, instances.get(name, 0)),
                     **_state_of(topology, limits, name),
                 }
-                for name in topology.in_flow_order()
+                for name in topology.flow_order
             ],
             "edges": [
                 {"from": e.origin, "to": e.target, "out": e.items_out, "in": e.items_in}

@@ -37,7 +37,7 @@ class FlowTestbed(VirtualTestbed):
         config, topology, draws = self.config, self.config.topology, Draws(self.config.seed)
         calibration = FlowCalibration.model_validate(config.calibration).complete(topology)
         faults = FlowFaults.model_validate(config.faults)
-        names = topology.in_flow_order()
+        names = topology.flow_order
         rows = {name: o for o, name in enumerate(names)}
         self.cloud = FlowCloud(config, calibration, faults, draws, rows)
         self.queues = FluidQueues(config, calibration, faults, draws, self.cloud, names)

@@ -28,7 +28,7 @@ def build_network(
 ) -> QueueingNetwork:
     """An empty network; its sources publish until ``duration_s``."""
     start_numba()
-    names, draws = topology.in_flow_order(), Draws(seed)
+    names, draws = topology.flow_order, Draws(seed)
     origins = [*names, *(source.name for source in topology.sources)]
     place = {name: i for i, name in enumerate(origins)}
     edges = sorted(topology.edges, key=lambda e: (place[e.target], place[e.origin]))
