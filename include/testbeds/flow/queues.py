@@ -287,7 +287,7 @@ class FluidQueues:
         stalls = [
             (o, *period)
             for o, name in enumerate(self.names if rate else ())
-            for period in self.draws.periods_us("stall", name, rate, length_s, end_us).tolist()
+            for period in self.draws.periods("stall", name, rate, length_s, end_us)
         ]
         return np.array(stalls, dtype=np.int64).reshape(-1, 3)
 

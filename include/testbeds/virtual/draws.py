@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +56,3 @@ class Draws:
                 break
             yield round(at_us), round(at_us + length_us)
             at_us += length_us
-
-    def periods_us(
-        self, purpose: str, name: str, per_hour: float, length_s: tuple[float, float], end_us: int
-    ) -> NDArray[np.int64]:
-        """:meth:`periods` as an array, shape (n, 2)."""
-        periods = list(self.periods(purpose, name, per_hour, length_s, end_us))
-        return np.array(periods, dtype=np.int64).reshape(-1, 2)

@@ -132,13 +132,10 @@ class VirtualTestbed(ABC):
     def gaps_us(self) -> np.ndarray:
         """Periods in which the monitor does not answer, shape (n, 2)."""
         faults = self.cloud.faults
-        return self.cloud.draws.periods_us(
-            "gap",
-            "monitor",
-            faults.monitoring_gaps_per_hour,
-            faults.monitoring_gap_s,
-            us(self.config.duration_s),
-        )
+        rate, length_s = faults.monitoring_gaps_per_hour, faults.monitoring_gap_s
+        end_us = us(self.config.duration_s)
+        gaps = [*self.cloud.draws.periods("gap", "monitor", rate, length_s, end_us)]
+        return np.array(gaps, dtype=np.int64).reshape(-1, 2)
 
     def _read(self, period_us: int) -> None:
         self.remove_drained()
