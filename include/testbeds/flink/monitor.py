@@ -27,6 +27,7 @@ from include.testbeds.flink.restarts import RestartRows
 from include.testbeds.flink.rows import ItemRow, RowFile, bounds_of, counts, row_files
 from include.testbeds.flink.state import FlinkReading, FlinkState
 from include.testbeds.live.operators.wire import now_us
+from include.testbeds.live.processes import process_stat
 from include.testbeds.live.reading import LAST_DURATIONS
 
 TICKS_S = os.sysconf("SC_CLK_TCK")
@@ -91,7 +92,6 @@ class FlinkMonitor:
                 sent[edge.target] += left[1]
                 pending[edge.target] += left[1] - left[0]
         self._keep_busy(start, lines, reading, before)
-        self._keep_lags(start, lines, reading)
         serving = [one for one in state.fleet.instances.values() if one.serves]
         running = Counter(one.operator for one in serving)
         ready = Counter(one.operator for one in serving if one.ready_s is not None)
@@ -142,13 +142,15 @@ class FlinkMonitor:
         before: FlinkReading,
     ) -> None:
         """Of operators since the run began; the share since the last reading of each subtask that
-        was read then. What a subtask wrote later than another counts for its own time."""
+        was read then. What a subtask wrote later than another counts for its own time. And how
+        late its timers were."""
         scale = self._state.clock.scale
         busy: Counter[str] = Counter()
         reading.busy_of, reading.busiest = {}, {}
         for each, line in lines.items():
             busy[each.operator] += line.busy_us
             key = f"{start.graph} {each.operator} {each.number}"
+            reading.lags[key] = list(line.lags)
             reading.busy_of[key] = line.busy_us / 1e6 * scale
             passed_s = (reading.wall_us - before.wall_us) / 1e6 * scale
             if key in before.busy_of and passed_s > 0:
@@ -158,13 +160,6 @@ class FlinkMonitor:
         for name in self._state.operators:
             now_s = busy[name] / 1e6 * scale
             reading.busy_s[name] = max(before.busy_s.get(name, 0.0), now_s)
-
-    @staticmethod
-    def _keep_lags(
-        start: JobStart, lines: Mapping[Subtask, Counted], reading: FlinkReading
-    ) -> None:
-        for each, line in lines.items():
-            reading.lags[f"{start.graph} {each.operator} {each.number}"] = list(line.lags)
 
     def _read_durations(self, start: JobStart, reading: FlinkReading, before: FlinkReading) -> None:
         """What was done since the last reading, whether it will count or not."""
@@ -343,11 +338,8 @@ def lag_ms(lags: Mapping[str, list[int]]) -> float:
 
 def cpu_s(pid: int) -> float:
     """CPU time of a process so far; 0 when there is none."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
-    except (FileNotFoundError, ProcessLookupError):
-        return 0.0
-    return (int(fields[11]) + int(fields[12])) / TICKS_S
+    fields = process_stat(pid)
+    return (int(fields[11]) + int(fields[12])) / TICKS_S if fields else 0.0
 
 
 def _written_s(path: Path) -> float:

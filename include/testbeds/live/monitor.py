@@ -161,7 +161,7 @@ class LiveMonitor:
         replay = ReplayProcess(state.run)
         if time_s >= state.config.duration_s or replay.alive:
             return
-        plan = plan_of(state.run, state.config, state.clock.started_us, state.clock.scale)
+        plan = plan_of(state.config, state.clock)
         if any(
             state.reading.sent.get(stream.source, 0) < stream.schedule.items
             for stream in plan.streams
@@ -172,7 +172,7 @@ class LiveMonitor:
     def finish(self) -> None:
         """How many of the items that were due have been sent, as events."""
         state = self._state
-        plan = plan_of(state.run, state.config, state.clock.started_us, state.clock.scale)
+        plan = plan_of(state.config, state.clock)
         try:
             rate = state.shared.provider()
             counts = state.shared.counts({name: list(to) for name, to in self._targets.items()})

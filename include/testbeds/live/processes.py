@@ -71,8 +71,14 @@ class DetachedProcess:
 
 def _born(pid: int) -> int:
     """Start time in clock ticks since boot; 0 if the process does not exist or is dead."""
+    fields = process_stat(pid)
+    return 0 if not fields or fields[0] in "ZX" else int(fields[19])
+
+
+def process_stat(pid: int) -> list[str]:
+    """The fields behind the name in /proc/<pid>/stat (proc(5)); none if there is no process."""
     try:
-        fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="ascii")
     except (FileNotFoundError, ProcessLookupError):
-        return 0
-    return 0 if fields[0] in "ZX" else int(fields[19])
+        return []
+    return stat.rpartition(")")[2].split()

@@ -10,6 +10,7 @@ from pathlib import Path
 from include.files.whole import write_json
 from include.model.topology import Topology
 from include.testbeds.base import TestbedConfig
+from include.testbeds.live.clock import Clock
 from include.testbeds.live.files import REPOSITORY, read_json, run_folder
 from include.testbeds.live.processes import DetachedProcess
 from include.testbeds.live.provider.plan import ProviderPlan, Stream
@@ -18,8 +19,8 @@ SELDOM = 50
 """Readings per warning if the topology does not give it: Table 2, 50:1."""
 
 
-def plan_of(run: str, config: TestbedConfig, started_us: int, time_scale: float) -> ProviderPlan:
-    """Streams of a run's sources. Second 0 is ``started_us``, microseconds since 1970."""
+def plan_of(config: TestbedConfig, clock: Clock) -> ProviderPlan:
+    """Streams of a run's sources, by a clock that has begun."""
     topology = config.topology
     streams = tuple(
         Stream(
@@ -33,7 +34,7 @@ def plan_of(run: str, config: TestbedConfig, started_us: int, time_scale: float)
         )
         for source in topology.sources
     )
-    return ProviderPlan(run, started_us, time_scale, streams)
+    return ProviderPlan(config.run, clock.started_us, clock.scale, streams)
 
 
 def targets_of(topology: Topology) -> dict[str, tuple[str, ...]]:

@@ -66,8 +66,7 @@ class LiveTestbed(RealTimeTestbed[LiveHost, LiveInstance]):
         self._wait_until_up([outcome for outcome in outcomes if not outcome.accepted])
         state.begin(LEAD_S)
         state.save()
-        plan = plan_of(state.run, state.config, state.clock.started_us, state.clock.scale)
-        ReplayProcess(state.run).start(plan)
+        ReplayProcess(state.run).start(plan_of(state.config, state.clock))
         return outcomes
 
     def _wait_until_up(self, refused: list[Outcome]) -> None:
