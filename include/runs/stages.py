@@ -237,7 +237,12 @@ def _measure(run: Run, store: RunStore, session: Session, window: int) -> dict[s
     end_s = min(start_s + run.spec.window_s, run.spec.duration_s)
     decided = _decided(run.spec, session, start_s, end_s)
     tables: dict[str, Mapping[str, Any]] = {**session.loop.testbed.take_measurements(), **decided}
-    tables |= _summaries(run, tables)
+    tables |= summarised(
+        tables.get(SAMPLES, {}),
+        {operator.name: operator.slo_ms for operator in run.topology.operators},
+        duration_s=run.spec.duration_s,
+        monitor_every_s=run.spec.monitor_every_s,
+    )
     per_window = _per_window(run.spec)
     final = window == run.spec.windows - 1
     if final:
@@ -283,15 +288,6 @@ def _per_window(spec: RunSpec) -> list[str]:
     left_out = {*(() if spec.advisors else ("advice",)), *(UNREAD if spec.summaries_only else ())}
     left_out |= {*MEASURED_BY_SOME} - {*TESTBEDS[spec.testbed].measures}
     return [table for table in PER_WINDOW if table not in left_out]
-
-
-def _summaries(run: Run, tables: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    return summarised(
-        tables.get(SAMPLES, {}),
-        {operator.name: operator.slo_ms for operator in run.topology.operators},
-        duration_s=run.spec.duration_s,
-        monitor_every_s=run.spec.monitor_every_s,
-    )
 
 
 def _once_per_run(run: Run, store: RunStore, session: Session) -> dict[str, Mapping[str, Any]]:
