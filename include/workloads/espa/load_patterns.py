@@ -18,7 +18,7 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from include.workloads.pattern import Levels, held, level_problems
+from include.workloads.pattern import Levels, held, level_problems, not_above_0
 
 RECORDS_PER_LEVEL = 25_000
 """Ours: makes the mean of query 1 six levels, and its peak ten."""
@@ -39,7 +39,7 @@ class Cosine:
     hold_s: float = 60.0
 
     def problems(self) -> Iterator[str]:
-        yield from _not_above_0(self, "mean", "period_s", "hold_s")
+        yield from not_above_0(self, "mean", "period_s", "hold_s")
         yield from _negative(self, "divergence", "noise")
 
     def unfold(self, duration_s: float, seed: int) -> Levels:
@@ -69,7 +69,7 @@ class Walk:
 
     def problems(self) -> Iterator[str]:
         """A start of nothing, limits in the wrong order, no time."""
-        yield from _not_above_0(self, "start", "highest", "hold_s")
+        yield from not_above_0(self, "start", "highest", "hold_s")
         if not -math.inf < self.down <= self.up < math.inf:
             yield f"down must not be above up, got {self.down:g} and {self.up:g}"
 
@@ -126,12 +126,6 @@ class Rounds:
 
 def _iterations(duration_s: float, hold_s: float) -> int:
     return max(1, math.ceil(duration_s / hold_s - 1e-9))
-
-
-def _not_above_0(pattern: Cosine | Walk, *names: str) -> Iterator[str]:
-    for name in names:
-        if not getattr(pattern, name) > 0:
-            yield f"{name} must be above 0, got {getattr(pattern, name):g}"
 
 
 def _negative(pattern: Cosine | Rounds, *names: str) -> Iterator[str]:

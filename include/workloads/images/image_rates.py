@@ -6,7 +6,7 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from include.workloads.pattern import Levels, held, level_problems
+from include.workloads.pattern import Levels, held, level_problems, not_above_0
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,8 +25,7 @@ class Pyramid:
             yield (
                 f"step must divide the way from {self.low:g} to {self.high:g}, got {self.step:g}"
             )
-        if self.hold_s <= 0:
-            yield f"hold_s must be above 0, got {self.hold_s:g}"
+        yield from not_above_0(self, "hold_s")
 
     def unfold(self, duration_s: float, seed: int) -> Levels:
         """The steps in turn, for every seed."""

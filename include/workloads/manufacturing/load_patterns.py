@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from include.workloads.pattern import Levels, held, level_problems
+from include.workloads.pattern import Levels, held, level_problems, not_above_0
 
 PUBLISHED = Path(__file__).with_name("random_walk_levels.csv")
 
@@ -68,8 +68,7 @@ class RandomWalk:
             )
         if self.high == 0:
             yield "high is 0, so nothing would ever arrive; give at least 1"
-        if self.hold_s <= 0:
-            yield f"hold_s must be above 0, got {self.hold_s:g}"
+        yield from not_above_0(self, "hold_s")
 
     def unfold(self, duration_s: float, seed: int) -> Levels:
         draw = random.Random(f"random_walk:{seed}")

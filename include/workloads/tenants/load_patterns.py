@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import log, sqrt
 
 from include.model.errors import unknown_name
-from include.workloads.pattern import Levels, level_problems
+from include.workloads.pattern import Levels, level_problems, not_above_0
 
 SHAPES: dict[str, tuple[tuple[float, float], ...]] = {
     # "Workloads increase from hour 7 of the day, reach their peak by hour 13 1/3, and then start
@@ -40,9 +40,7 @@ class Diurnal:
     def problems(self) -> Iterator[str]:
         if self.trace not in SHAPES:
             yield unknown_name("trace", self.trace, SHAPES)
-        for name in ("level", "hour_s"):
-            if getattr(self, name) <= 0:
-                yield f"{name} must be above 0, got {getattr(self, name):g}"
+        yield from not_above_0(self, "level", "hour_s")
         if not 0 <= self.floor < 1:
             yield f"floor must be at least 0 and below 1, got {self.floor:g}"
         if self.noise_cv < 0:

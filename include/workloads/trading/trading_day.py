@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from math import exp, sqrt
 
 from include.model.errors import unknown_name
-from include.workloads.pattern import Levels
+from include.workloads.pattern import Levels, not_above_0
 
 SETTLING_S = 45.0
 """Time constant of the random fluctuation."""
@@ -72,9 +72,7 @@ class TradingDay:
     def problems(self) -> Iterator[str]:
         if self.number not in SHAPES:
             yield unknown_name("trading day", self.number, map(str, SHAPES))
-        for name in ("level", "day_s"):
-            if getattr(self, name) <= 0:
-                yield f"{name} must be above 0, got {getattr(self, name):g}"
+        yield from not_above_0(self, "level", "day_s")
 
     def unfold(self, duration_s: float, seed: int) -> Levels:
         shape, draw = SHAPES[self.number], random.Random(f"trading_day:{self.number}:{seed}")
