@@ -22,6 +22,7 @@ from include.testbeds.flink.reap import give_back_run
 from include.testbeds.flink.reconciler import FlinkReconciler
 from include.testbeds.flink.state import PROVIDER, FlinkState, kept_logs
 from include.testbeds.live.real_time import RealTimeTestbed, Watch
+from include.testbeds.live.samples import late_share
 
 DEPLOY_WITHIN_S = 300.0
 LEAD_S = 2.0
@@ -135,8 +136,6 @@ class FlinkTestbed(RealTimeTestbed[FlinkHost, FlinkInstance]):
     def _operator(self, name: str, before: Watch) -> OperatorSample:
         state, reading = self._state, self._state.seen
         waits_known = state.calibration.queue == "heap"
-        recorded = reading.recorded.get(name, 0) - before.get("recorded", {}).get(name, 0)
-        late = reading.late.get(name, 0) - before.get("late", {}).get(name, 0)
         return OperatorSample(
             operator=name,
             waiting_items=reading.waiting[name],
@@ -151,7 +150,7 @@ class FlinkTestbed(RealTimeTestbed[FlinkHost, FlinkInstance]):
             completed_in_all=reading.completed[name],
             busy_in_all_s=reading.busy_s[name],
             oldest_waits_s=reading.oldest_s[name] if waits_known else None,
-            late_share=late / recorded if recorded else None,
+            late_share=late_share(name, reading, before),
         )
 
     def _busy_share(self, name: str, before: Watch) -> float | None:

@@ -76,15 +76,16 @@ def operator_samples(
             busiest_share=busy.get(name, NOT_READ)[1],
             arrived_in_all=reading.arrived[name],
             completed_in_all=reading.completed[name],
-            late_share=_late_share(name, reading, observed),
+            late_share=late_share(name, reading, observed),
         )
         for name in topology.operator_names
     }
 
 
-def _late_share(
+def late_share(
     name: str, reading: LiveReading, observed: Mapping[str, Mapping[str, Any]]
 ) -> float | None:
+    """Of an operator's items recorded since ``observed``, those that are not near real-time."""
     recorded = reading.recorded.get(name, 0) - observed.get("recorded", {}).get(name, 0)
     late = reading.late.get(name, 0) - observed.get("late", {}).get(name, 0)
     return late / recorded if recorded else None
