@@ -20,7 +20,7 @@ import docker  # type: ignore[import-untyped]
 from include.testbeds.live.engine import API_VERSION, INSTANCE_LABEL, RUN_LABEL
 from include.testbeds.live.files import read_json, run_folder
 from include.testbeds.live.fleet import LiveFleet, LiveHost, LiveInstance
-from include.testbeds.live.hosts.local import leases
+from include.testbeds.live.hosts.local.hosts import HostLease, leases_of
 from include.testbeds.live.record import Journal
 from include.testbeds.live.replay import ReplayProcess
 from tests.live.world import HOSTS, SERVICES, script, wait_until
@@ -100,11 +100,11 @@ def cut_power_without_a_registry(victim: Victim) -> None:
 
 def kill_a_daemon_and_the_boot_of_its_successor(victim: Victim) -> None:
     """Containers of the host go on without their daemon, until its lease ends."""
-    before = leases.leases_of(victim.run)  # numbers are given anew, processes are not
+    before = leases_of(victim.run)  # numbers are given anew, processes are not
     script(HOSTS, "crash-daemon", str(victim.instance("front")[1].id))
 
-    def booting() -> leases.HostLease | None:
-        new = (lease for lease in leases.leases_of(victim.run) if lease not in before)
+    def booting() -> HostLease | None:
+        new = (lease for lease in leases_of(victim.run) if lease not in before)
         return next((lease for lease in new if lease.boot.alive), None)
 
     end_s = time.monotonic() + GIVE_UP_S

@@ -18,7 +18,7 @@ from include.model.host import HostFlavor
 from include.testbeds import TESTBEDS
 from include.testbeds.base import TestbedConfig
 from include.testbeds.live.engine import API_VERSION, INSTANCE_LABEL, RUN_LABEL
-from include.testbeds.live.hosts.local import leases
+from include.testbeds.live.hosts.local.hosts import leases_of
 from include.testbeds.live.replay import ReplayProcess
 from include.testbeds.live.services import Services
 from include.testbeds.live.shared_state import SharedState
@@ -150,4 +150,4 @@ def live_run(rate: float, kind: str = "docker", **options: Any) -> Iterator[Live
         yield LiveRun(config, testbed, kind)
     finally:
         testbed.give_back()
-        assert leases.leases_of(config.run) == []
+        assert leases_of(config.run) == []

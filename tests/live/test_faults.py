@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from include.testbeds.live.hosts.local import leases
+from include.testbeds.live.hosts.local.hosts import leases
 from include.testbeds.live.hosts.local.reap import find
 from tests.live.fault_run import survive
 from tests.live.faults import FAULTS
@@ -29,5 +29,5 @@ def test_a_run_survives_every_fault_and_loses_nothing(images, tmp_path, capsys):
     assert survived.done == {"front": items, "back": items}
     for _, expected in FAULTS.values():
         assert survived.events.keys() >= set(expected)
-    assert list(leases.leases()) == []
+    assert list(leases()) == []
     assert find() == []

@@ -18,7 +18,7 @@ from include.runs.measurements.store import to_arrow
 from include.testbeds.base import Leasing
 from include.testbeds.live.broker import vhosts
 from include.testbeds.live.files import run_folder
-from include.testbeds.live.hosts.local import leases
+from include.testbeds.live.hosts.local.hosts import leases
 from include.testbeds.live.hosts.local.reap import find
 from include.testbeds.live.replay import ReplayProcess
 from include.testbeds.live.services import Services
@@ -111,9 +111,7 @@ def test_a_new_instance_works_soon_and_a_released_host_drains():
         observation = live.testbed.observe()
         assert observation.instances[moved.subject].ready
         assert cold.subject not in observation.instances
-        wait_until(
-            lambda: number not in {lease.id for lease in leases.leases()}, "the host is gone"
-        )
+        wait_until(lambda: number not in {lease.id for lease in leases()}, "the host is gone")
         assert "instance_crash" not in live.events()
         live.assert_nothing_lost()
 

@@ -9,7 +9,7 @@ import pytest
 
 from include.testbeds.live.broker import vhosts
 from include.testbeds.live.files import HEARTBEAT, run_folder
-from include.testbeds.live.hosts.local import leases
+from include.testbeds.live.hosts.local.hosts import leases_of
 from include.testbeds.live.hosts.local.reap import find
 from include.testbeds.live.replay import ReplayProcess
 from include.testbeds.live.services import Services
@@ -39,6 +39,6 @@ def test_the_reaper_lists_dead_runs_and_removes_them_when_told(images):
 
         reap(remove=True, testbeds=["docker"], say=lines.append)
         assert not provider.alive
-        assert leases.leases_of(live.run) == []
+        assert leases_of(live.run) == []
         assert live.run not in vhosts(Services.find())
         assert live.run not in {resources.run for resources in find()}

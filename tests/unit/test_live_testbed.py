@@ -21,7 +21,8 @@ from include.model.topology import Edge
 from include.testbeds.live.calibration import PARAMETERS
 from include.testbeds.live.files import REPOSITORY, live_state
 from include.testbeds.live.fleet import LiveFleet, LiveHost, LiveInstance
-from include.testbeds.live.hosts.local import leases
+from include.testbeds.live.hosts.local import hosts
+from include.testbeds.live.hosts.local.hosts import leases_of, take_number
 from include.testbeds.live.processes import DetachedProcess
 from include.testbeds.live.reading import LiveReading
 from include.testbeds.live.record import COLUMNS, Journal
@@ -103,11 +104,11 @@ def test_a_fleet_survives_a_file():
 def test_numbers_of_hosts_are_taken_once_and_never_those_of_others(tmp_path, monkeypatch):
     monkeypatch.setenv("TIDEBENCH_LIVE_STATE", str(tmp_path))
     (tmp_path / "hosts" / "2").mkdir(parents=True)  # somebody's own
-    assert [leases._take("a"), leases._take("b"), leases._take("a")] == [1, 3, 4]
-    assert [lease.id for lease in leases.leases_of("a")] == [1, 4]
-    monkeypatch.setattr(leases, "HIGHEST_ID", 4)
+    assert [take_number("a"), take_number("b"), take_number("a")] == [1, 3, 4]
+    assert [lease.id for lease in leases_of("a")] == [1, 4]
+    monkeypatch.setattr(hosts, "HIGHEST_ID", 4)
     with pytest.raises(CapacityExhausted, match="live-down"):
-        leases._take("c")
+        take_number("c")
     assert sorted(path.name for path in (tmp_path / "leases").iterdir()) == [
         "1.json", "3.json", "4.json",
     ]  # fmt: skip

@@ -10,8 +10,7 @@ from include.model.errors import SetupError, TestbedError
 from include.testbeds.live import broker, shared_state
 from include.testbeds.live.files import HEARTBEAT, ORIGIN, live_state, read_json, run_folder
 from include.testbeds.live.give_back import give_back
-from include.testbeds.live.hosts.local import leases
-from include.testbeds.live.hosts.local.hosts import LocalHosts
+from include.testbeds.live.hosts.local.hosts import LocalHosts, leases
 from include.testbeds.live.replay import ReplayProcess
 from include.testbeds.live.services import Services
 from include.testbeds.reap import HeldResources, silent_s
@@ -20,7 +19,7 @@ from include.testbeds.reap import HeldResources, silent_s
 def find(testbed: str = "docker") -> list[HeldResources]:
     """Every run of a testbed with resources here. Raises TestbedError if a service is down."""
     holds: defaultdict[str, list[str]] = defaultdict(list)
-    for lease in leases.leases():
+    for lease in leases():
         holds[lease.run].append(f"host {lease.id}")
     for folder in (live_state() / "runs").glob("*"):
         holds[folder.name].append("folder")
