@@ -70,16 +70,8 @@ class LiveMonitor:
                 wait_ms = max(0.0, (sample.started_us - sample.published_us) / 1000)
                 age_ms = (sample.done_us - sample.emitted_us) / 1000
                 duration_ms = max(0.0, sample.duration_ms)
-                row = (
-                    done_s,
-                    sample.operator,
-                    sample.instance,
-                    duration_ms,
-                    wait_ms,
-                    age_ms,
-                    sample.number,
-                )
-                rows.append(row)
+                about = (done_s, sample.operator, sample.instance)
+                rows.append((*about, duration_ms, wait_ms, age_ms, sample.number))
         state.journal.append("processing_duration", rows)
         for sample in samples:
             name, limit_ms = sample.operator, self._late_ms[sample.operator]
