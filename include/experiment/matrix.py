@@ -43,11 +43,11 @@ class Matrix:
         raise SpecError(source, dict.fromkeys(problem.text for problem in ordered))
 
 
-def runs_in_file(path: Path, most: int = MOST_RUNS, source: str = "") -> list[RunSpec]:
+def runs_in_file(path: Path) -> list[RunSpec]:
     """Every run of a YAML file. Raises SpecError with every problem in the file's order."""
     raw = input_yaml(path, "spec")
-    matrix = matrix_of(raw, most=most, path=path)
-    return matrix.or_error(source or path.name, raw if isinstance(raw, Mapping) else ())
+    matrix = matrix_of(raw, most=MOST_RUNS, path=path)
+    return matrix.or_error(path.name, raw if isinstance(raw, Mapping) else ())
 
 
 def matrix_of(

@@ -92,12 +92,12 @@ class ExperimentSize:
             yield f"this writes more than {_bytes(MOST_FILE_BYTES)} ({self}); {less}"
 
 
-def size_of(points: Sequence[RunSpec], cores: int | None = None) -> ExperimentSize:
+def size_of(points: Sequence[RunSpec]) -> ExperimentSize:
     """The size of the runs; those that differ only in their seed count alike.
 
     The points have no problems.
     """
-    cores = min(len(points), cores or os.cpu_count() or 1)
+    cores = min(len(points), os.cpu_count() or 1)
     by_the_clock = [point for point in points if TESTBEDS[point.testbed].real_time]
     alike = Counter(
         replace(point, seed=points[0].seed).to_json()

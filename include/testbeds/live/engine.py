@@ -20,6 +20,7 @@ from include.testbeds.live.hosts.provider import Usage
 API_VERSION = "1.41"
 """Of Debian's dockerd 20.10. Fixed, because asking for it takes another call."""
 PING_S = 3.0
+LAST_LINES = 50
 WORK_S = 120.0
 SECRETS_FOLDER, SECRETS_FILE = "/run/tidebench", "secrets.json"
 USER_ID = 10001
@@ -140,10 +141,10 @@ class Engine:
             except docker.errors.NotFound:
                 return
 
-    def logged_events(self, container: str, lines: int = 50) -> list[dict[str, Any]]:
+    def logged_events(self, container: str) -> list[dict[str, Any]]:
         """The last events in an instance's log, with ``at_us`` in microseconds since 1970."""
         with self._client(PING_S) as client:
-            text = client.logs(container, stderr=False, tail=lines)
+            text = client.logs(container, stderr=False, tail=LAST_LINES)
         events = []
         for line in text.splitlines():
             try:

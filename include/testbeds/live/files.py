@@ -12,6 +12,7 @@ from include.model.errors import TestbedError
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 SCRIPTS = REPOSITORY / "infra" / "live"
+GIVE_UP_S = 120.0
 HEARTBEAT = "heartbeat"
 """File in the run's folder that its window's task touches."""
 ORIGIN = "origin.json"
@@ -31,16 +32,16 @@ def run_folder(run: str) -> Path:
     return live_state() / "runs" / run
 
 
-def script(name: str, *arguments: str, give_up_s: float = 120) -> str:
+def script(name: str, *arguments: str) -> str:
     """Run a script of `infra/live`; returns its output. Raises TestbedError with its message."""
     command = [str(SCRIPTS / name), *arguments]
     try:
         done = subprocess.run(
-            command, capture_output=True, text=True, check=False, timeout=give_up_s
+            command, capture_output=True, text=True, check=False, timeout=GIVE_UP_S
         )
     except subprocess.TimeoutExpired as error:
         raise TestbedError(
-            f"{name} {' '.join(arguments)} takes more than {give_up_s:g} s"
+            f"{name} {' '.join(arguments)} takes more than {GIVE_UP_S:g} s"
         ) from error
     if done.returncode != 0:
         output = (done.stderr or done.stdout).strip()
