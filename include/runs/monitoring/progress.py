@@ -105,9 +105,8 @@ class RunProgress:
             later._add(content, decisions, queues)
             later._advised([row for row in advice if row["time_s"] < later.end_s])
             later.committed_at_s = commit.stat().st_mtime
-            for attribute in fields(
-                self
-            ):  # all of the window, or nothing where the commit is damaged
+            # All of the window, or nothing where the commit is damaged.
+            for attribute in fields(self):
                 setattr(self, attribute.name, getattr(later, attribute.name))
 
     def _copied(self) -> RunProgress:

@@ -321,7 +321,7 @@ class FlinkMonitor:
             if failure == "":
                 return
             trigger, why = ("", failure) if failure else (trigger, why)
-            state.clock.rest(0.1 if failure is None else 1.0)
+            time.sleep(0.1 if failure is None else 1.0)
         state.event("checkpoint_failed", "job", f"the last of the run: {why}"[:300])
 
 

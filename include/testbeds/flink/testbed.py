@@ -101,7 +101,7 @@ class FlinkTestbed(RealTimeTestbed[FlinkHost, FlinkInstance]):
                     f"not up within {DEPLOY_WITHIN_S:g} s: {', '.join(not_up)}; "
                     f"see {kept_logs(state.run)}"
                 )
-            state.clock.rest(rest_s)
+            time.sleep(rest_s)
 
     def lease(self, action: LeaseHost) -> FlinkHost:
         state, now_s = self._state, self._state.now_s()

@@ -34,8 +34,4 @@ class Clock:
             left_s = (t_s - self.at(now_us())) / self.scale
             if left_s <= 0:
                 return
-            self.rest(min(meanwhile(), left_s))
-
-    @staticmethod
-    def rest(wall_s: float) -> None:
-        time.sleep(wall_s)
+            time.sleep(min(meanwhile(), left_s))

@@ -91,7 +91,7 @@ class LiveTestbed(RealTimeTestbed[LiveHost, LiveInstance]):
                 if late and waited_s > limit_s:
                     problem = f"not up within {limit_s:g} s: {', '.join(late)}"
                     raise TestbedNotReady(f"{problem}; see {state.folder}")
-            state.clock.rest(rest_s)
+            time.sleep(rest_s)
 
     def _booting(self) -> list[str]:
         return [host.name for host in self._state.fleet.leased() if not host.endpoint]
