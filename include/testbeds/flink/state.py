@@ -15,7 +15,6 @@ from include.testbeds.flink.fleet import FlinkFleet, FlinkHost, FlinkInstance
 from include.testbeds.flink.installation import flink_state, installation
 from include.testbeds.flink.instances import Starts
 from include.testbeds.flink.rest import Rest
-from include.testbeds.live.clock import Clock
 from include.testbeds.live.files import HEARTBEAT, read_json
 from include.testbeds.live.processes import DetachedProcess
 from include.testbeds.live.reading import LiveReading
@@ -102,7 +101,6 @@ class FlinkState(RunRecord[FlinkHost, FlinkInstance]):
 
     config: TestbedConfig
     calibration: FlinkCalibration
-    clock: Clock = field(init=False)
     fleet: FlinkFleet = field(default_factory=FlinkFleet)
     reading: LiveReading = field(default_factory=FlinkReading)
     ports: Ports = field(default_factory=lambda: Ports(0, 0))
@@ -124,9 +122,6 @@ class FlinkState(RunRecord[FlinkHost, FlinkInstance]):
     job_started_s: float = 0.0
     job_starts: int = 0
     job_paused_in_all_s: float = 0.0
-
-    def __post_init__(self) -> None:
-        self.clock = Clock(scale=self.calibration.time_scale)
 
     @property
     def folder(self) -> Path:

@@ -101,7 +101,7 @@ class RunRecord(Generic[H, I]):
     """A run that is known by a folder, whichever process looks after it."""
 
     config: TestbedConfig
-    clock: Clock
+    calibration: Any
     fleet: Fleet[H, I]
     reading: LiveReading
 
@@ -124,6 +124,10 @@ class RunRecord(Generic[H, I]):
             host.ordered_s, host.paid_until_s = 0.0, self.config.btu_s
         for instance in self.fleet.instances.values():
             instance.started_s = instance.ready_s = 0.0
+
+    @cached_property
+    def clock(self) -> Clock:
+        return Clock(scale=self.calibration.time_scale)
 
     @property
     def run(self) -> str:

@@ -11,7 +11,6 @@ from include.files.whole import write_json
 from include.testbeds.base import TestbedConfig
 from include.testbeds.live.broker import Broker
 from include.testbeds.live.calibration import LiveCalibration
-from include.testbeds.live.clock import Clock
 from include.testbeds.live.files import HEARTBEAT, ORIGIN, read_json, run_folder
 from include.testbeds.live.fleet import LiveFleet, LiveHost, LiveInstance
 from include.testbeds.live.hosts.provider import HostProvider
@@ -30,12 +29,8 @@ class RunState(RunRecord[LiveHost, LiveInstance]):
     config: TestbedConfig
     calibration: LiveCalibration
     hosts: HostProvider
-    clock: Clock = field(init=False)
     fleet: LiveFleet = field(default_factory=LiveFleet)
     reading: LiveReading = field(default_factory=LiveReading)
-
-    def __post_init__(self) -> None:
-        self.clock = Clock(scale=self.calibration.time_scale)
 
     @property
     def folder(self) -> Path:
