@@ -19,6 +19,7 @@ from include.controllers.peerj141.btu import Btu
 from include.controllers.peerj141.btu_runtime import BtuRuntime
 from include.controllers.peerj141.threshold import Threshold
 from include.controllers.pvldb127.filtered import FILTERS, Filtered
+from include.controllers.pvldb127.filters.ekf import Ekf
 from include.model.decision import LeaseHost, StartInstance, StopInstance
 from include.testing.builders import (
     SMALL,
@@ -94,7 +95,8 @@ def test_a_slow_monitor_gives_no_model_to_the_extended_filter(
     monitor_every_s: float, fits: bool
 ) -> None:
     options = Filtered(setting=a_setting(monitor_every_s=monitor_every_s), filter="ekf")
-    ekf = FILTERS["ekf"][1](options)
+    ekf = FILTERS["ekf"](options)
+    assert isinstance(ekf, Ekf)
     assert (ekf.a == ()) is fits
     assert fits or not any((*ekf.a, *ekf.b))
 

@@ -10,20 +10,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from operator import attrgetter
-from typing import Any
 
 import numpy as np
 
 from include.controllers.base import Setting
 from include.controllers.first_fit import release_empty_hosts, start_first_fit
 from include.controllers.plan import Plan
-from include.controllers.pvldb127.filters.base import (
-    EkfMemory,
-    FilterMemory,
-    History,
-    Measured,
-    NothingKept,
-)
+from include.controllers.pvldb127.filters.base import Filter, FilterMemory, Measured, Pure
+from include.controllers.pvldb127.filters.ekf import Ekf
+from include.controllers.pvldb127.filters.weierstrass import Weierstrass
 from include.controllers.pvldb127.rules import InstanceChange, Rule, Utilisation, Waiting
 from include.model.decision import Decision, Reason, Why
 from include.model.observation import InstanceSample, Observation
@@ -121,7 +116,7 @@ class Filtered:
         }
 
     def initial_memory(self) -> FilteredMemory:
-        return FilteredMemory(-self.interval_s, FILTERS[self.filter][0]())
+        return FilteredMemory(-self.interval_s, FILTERS[self.filter](self).initial())
 
     def decide(self, memory: FilteredMemory, seen: Observation) -> tuple[FilteredMemory, Decision]:
         """Filter every operator, then scale those whose estimate leaves its thresholds."""
@@ -168,12 +163,10 @@ class Filtered:
     def _verdicts(
         self, memory: FilteredMemory, seen: Observation, rule: Rule
     ) -> tuple[FilterMemory, dict[str, InstanceChange]]:
-        from include.controllers.pvldb127.filtered import measure
-
         measured = measure(seen, rule, seen.now_s - memory.seen_s)
         if measured is None:
             return memory.filtered, {}
-        chosen = FILTERS[self.filter][1](self)
+        chosen = FILTERS[self.filter](self)
         kept, estimate = chosen.step(memory.filtered, measured)
         ready = measured.count() - measured.starting
         rows = zip(
@@ -220,21 +213,7 @@ def last_ready(plan: Plan, operator: str) -> InstanceSample | None:
     return ready[-1] if ready and plan.may_stop(ready[-1]) else None
 
 
-def _pure(options: Filtered) -> Any:
-    from include.controllers.pvldb127.filters.base import Pure
-
-    return Pure()
-
-
-def _weierstrass(options: Filtered) -> Any:
-    from include.controllers.pvldb127.filters.weierstrass import Weierstrass
-
-    return Weierstrass(options.variance_s2, options.window_s)
-
-
-def _ekf(options: Filtered) -> Any:
-    from include.controllers.pvldb127.filters.ekf import Ekf
-
+def _ekf(options: Filtered) -> Ekf:
     a = (options.cpu_per_rate, 0.0)
     b = (options.cpu_per_rate_change, 0.0)
     # A slow monitor leaves a and b at 0: a line through one or two readings is no model.
@@ -251,13 +230,11 @@ def _ekf(options: Filtered) -> Any:
     )
 
 
-FILTERS: Mapping[str, tuple[type[Any], Callable[[Filtered], Any]]] = {
-    "pure": (NothingKept, _pure),
-    "weierstrass": (History, _weierstrass),
-    "ekf": (EkfMemory, _ekf),
+FILTERS: Mapping[str, Callable[[Filtered], Filter]] = {
+    "pure": lambda _: Pure(),
+    "weierstrass": lambda o: Weierstrass(o.variance_s2, o.window_s),
+    "ekf": _ekf,
 }
-"""What a filter remembers at first, and how it is built (numpy is loaded only then)."""
-
 RULES: Mapping[str, Callable[[Filtered], Rule]] = {
     "utilisation": lambda o: Utilisation(o.scale_up_above, o.scale_down_below, o.aim_between),
     "waiting": lambda o: Waiting(
