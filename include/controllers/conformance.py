@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from include.controllers.autoscalers.upstream import CHECKS, ROWS
-from include.controllers.autoscalers.upstream.left_out import NotRepresentable
+from include.controllers.autoscalers.upstream.rows import NotRepresentable
 from include.model.errors import SpecError, unknown_name
 
 _TOLERANCE = 1e-9

@@ -10,10 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from include.controllers.autoscalers.druid import Druid, StreamMetrics, shared_counts, u_shaped
-from include.controllers.autoscalers.upstream.left_out import NotRepresentable
-from include.controllers.autoscalers.upstream.setting import ANY_SETTING
-
-Inputs = Mapping[str, Any]
+from include.controllers.autoscalers.upstream.rows import ANY_SETTING, Inputs, NotRepresentable
 
 _OPTIONS = {
     "version": "version",

@@ -10,18 +10,13 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
-from itertools import pairwise
 from typing import Any
 
 from include.controllers.autoscalers.flink import Delayed, Flink, Reading, Vertex, true_rate
 from include.controllers.autoscalers.key_groups import Alignment, Scaling, scaled
-from include.controllers.autoscalers.upstream.left_out import NotRepresentable
+from include.controllers.autoscalers.upstream.rows import Inputs, NotRepresentable, chain
 from include.controllers.base import Setting
-from include.model.host import HostFlavor
 from include.model.observation import InstanceSample, Observation, OperatorSample
-from include.model.topology import Edge, Operator, Source, Topology
-
-Inputs = Mapping[str, Any]
 
 _SOURCE, _SINK = "source", "sink"
 _BIGGEST = 2**31 - 1
@@ -281,38 +276,9 @@ def _vertex(inputs: Inputs, current: int) -> Vertex:
 
 def _setting(inputs: Inputs) -> Setting:
     """A chain of operators. Behind a hash, an operator is one with state."""
-    names = _names(inputs)
-    operators = tuple(
-        Operator(
-            name=name,
-            label=name,
-            slo_ms=1000.0,
-            cpu_cores=1.0,
-            memory_mb=1.0,
-            storage_mb=0.0,
-            stateful=stateful,
-        )
-        for name, stateful in (
-            (name, name != names[0] and (_hashed(inputs) or _hashed(inputs.get(name) or {})))
-            for name in names
-        )
-    )
-    topology = Topology(
-        name="chain",
-        level_unit="records",
-        emission_period_s=1.0,
-        operators=operators,
-        sources=(Source(name="records", label="records", items_per_level=1, size_bytes=1),),
-        edges=(
-            Edge(origin="records", target=names[0]),
-            *(
-                Edge(origin=origin, target=target, items_out=inputs.get("output_ratio", 1))
-                for origin, target in pairwise(names)
-            ),
-        ),
-    )
-    flavor = HostFlavor(name="any", vcpus=1.0, memory_mb=1.0)
-    return Setting(topology=topology, flavor=flavor, btu_s=3600.0, seed=1)
+    source, *others = _names(inputs)
+    behind_hash = {name: _hashed(inputs) or _hashed(inputs.get(name) or {}) for name in others}
+    return chain({source: False, **behind_hash}, inputs.get("output_ratio", 1))
 
 
 def _reading(look: Inputs) -> Reading:

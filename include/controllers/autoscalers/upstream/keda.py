@@ -16,11 +16,8 @@ from include.controllers.autoscalers.keda import (
     per_instance,
     queued,
 )
-from include.controllers.autoscalers.upstream.left_out import NotRepresentable
-from include.controllers.autoscalers.upstream.setting import ANY_SETTING
+from include.controllers.autoscalers.upstream.rows import ANY_SETTING, Inputs, NotRepresentable
 from include.model.observation import OperatorSample
-
-Inputs = Mapping[str, Any]
 
 
 def check(function: str, inputs: Inputs) -> Mapping[str, Any]:

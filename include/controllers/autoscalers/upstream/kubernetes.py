@@ -16,9 +16,8 @@ from include.controllers.autoscalers.behavior import (
     stabilised_without,
 )
 from include.controllers.autoscalers.hpa import percent, replicas
-from include.controllers.autoscalers.upstream.left_out import NotRepresentable
+from include.controllers.autoscalers.upstream.rows import Inputs, NotRepresentable
 
-Inputs = Mapping[str, Any]
 _NOW_S = 1e6
 _KINDS = {"Pods": "instances", "Percent": "percent"}
 _WITHIN_S = 1.0
