@@ -32,11 +32,6 @@ class FreeCapacity:
     images: frozenset[str]
     up: bool
 
-    def with_one(self, op: Operator) -> FreeCapacity:
-        """The same host with one more instance, and its image in the cache."""
-        images = self.images if op.name in self.images else self.images | {op.name}
-        return FreeCapacity(self.host, self.total, self.left.less(op), images, self.up)
-
     def without_one(self, op: Operator) -> FreeCapacity:
         """The same host with one instance fewer; the image stays cached."""
         return FreeCapacity(self.host, self.total, self.left.more(op), self.images, self.up)
@@ -58,7 +53,7 @@ class FreeCapacities(MutableMapping[str, FreeCapacity]):
 
     def __init__(self, images: Mapping[str, frozenset[str]], numbers: NDArray[np.float64]) -> None:
         """``images`` by host; their order breaks ties. ``numbers``, shape (5, hosts): total and
-        free CPU and memory as in Amounts, and 1 if the host is up.
+        free CPU (cores) and memory (MB), and 1 if the host is up.
         """
         self._hosts = list(images)
         self.place = {host: place for place, host in enumerate(self._hosts)}
@@ -110,7 +105,7 @@ class FreeCapacities(MutableMapping[str, FreeCapacity]):
         self._images_since[host] = free.images
 
     def reserve(self, host: str, op: Operator) -> None:
-        """Reserve what one instance needs; same as setting the host ``with_one``."""
+        """Reserve what one instance needs, and have its image in the cache."""
         place, images = self.place[host], self._images_on(host)
         self._numbers[2, place] -= op.cpu_cores
         self._numbers[3, place] -= op.memory_mb

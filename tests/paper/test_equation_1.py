@@ -123,12 +123,13 @@ def fewest_hosts(instances: list[Operator], host: Capacity, at_most: int) -> int
 
 def hosts_of_algorithm_2(instances: list[Operator], host: Capacity) -> int:
     """Instances come one by one; a host is leased when Algorithm 2 finds none (Fig. 4)."""
-    rooms: dict[str, FreeCapacity] = {}
+    rooms = free_capacities([])
     for op in instances:
-        choice = free_capacities(rooms.values()).best(op)
+        choice = rooms.best(op)
         name = f"h{len(rooms) + 1}" if choice is None else choice.host
-        room = rooms.get(name, FreeCapacity(name, host, host, frozenset(), up=True))
-        rooms[name] = room.with_one(op)
+        if choice is None:
+            rooms[name] = FreeCapacity(name, host, host, frozenset(), up=True)
+        rooms.reserve(name, op)
     return len(rooms)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from include.controllers.host_selection import suitability
+from include.controllers.host_selection import CACHE_FACTOR
 from include.controllers.placement import FreeCapacity
 from include.model.host import Capacity
 from include.testing.builders import an_operator
@@ -18,41 +18,47 @@ def room(host: str, cpu_cores: float, memory_mb: float, *images: str) -> FreeCap
     return FreeCapacity(host, HOST, Capacity(cpu_cores, memory_mb), frozenset(images), up=True)
 
 
+def suitability(
+    cpu_cores: float, memory_mb: float, *images: str, cache_factor: float = CACHE_FACTOR
+) -> float | None:
+    """Of a host with so much left; None where the instance does not fit (-1 in the paper)."""
+    only = free_capacities([room("h1", cpu_cores, memory_mb, *images)])
+    choice = only.best(OPERATOR, cache_factor)
+    return choice.suitability if choice else None
+
+
 @pytest.mark.parametrize(
-    ("left", "fits"),
+    ("cpu_cores", "memory_mb", "fits"),
     [
-        (Capacity(1.0, 1000.0), True),
-        (Capacity(0.99, 8000.0), False),
-        (Capacity(4.0, 999.0), False),
-        (Capacity(0.0, 0.0), False),
-        (Capacity(-1.0, 8000.0), False),
+        (1.0, 1000.0, True),
+        (0.99, 8000.0, False),
+        (4.0, 999.0, False),
+        (0.0, 0.0, False),
+        (-1.0, 8000.0, False),
     ],
 )
-def test_lines_2_to_5_refuse_a_host_without_room(left: Capacity, fits: bool) -> None:
-    value = suitability(HOST, left, OPERATOR, cached=False)
-    assert bool(value >= 0) is fits
-    assert fits or value == -1.0
+def test_lines_2_to_5_refuse_a_host_without_room(
+    cpu_cores: float, memory_mb: float, fits: bool
+) -> None:
+    assert (suitability(cpu_cores, memory_mb) is not None) is fits
 
 
 def test_lines_6_to_9_with_the_numbers_of_a_worked_example() -> None:
     # feasibilityThreshold = min(3 / 1, 4000 / 1000) = 3
     # difference = |(3 - 1) / 4 - (4000 - 1000) / 8000| = |0.5 - 0.375| = 0.125
-    value = suitability(HOST, Capacity(3.0, 4000.0), OPERATOR, cached=False)
-    assert value == pytest.approx(0.125 / 3)
+    assert suitability(3.0, 4000.0) == pytest.approx(0.125 / 3)
 
 
 def test_lines_10_to_12_multiply_by_cf_when_the_image_is_cached() -> None:
-    left = Capacity(3.0, 4000.0)
-    without = suitability(HOST, left, OPERATOR, cached=False)
-    assert suitability(HOST, left, OPERATOR, cached=True) == pytest.approx(without * 0.01)
-    assert suitability(HOST, left, OPERATOR, True, cache_factor=0.5) == pytest.approx(without / 2)
+    without = suitability(3.0, 4000.0)
+    assert suitability(3.0, 4000.0, "O1") == pytest.approx(without * 0.01)
+    assert suitability(3.0, 4000.0, "O1", cache_factor=0.5) == pytest.approx(without / 2)
 
 
 def test_line_9_prefers_the_host_that_is_used_least() -> None:
     # the difference between CPU and memory is 0.125 on both
-    crowded, empty = room("h1", 1.0, 1000.0), room("h2", 3.0, 4000.0)
-    assert suitability(HOST, crowded.left, OPERATOR, False) == pytest.approx(0.0)
-    crowded = room("h1", 1.5, 1000.0)
+    assert suitability(1.0, 1000.0) == pytest.approx(0.0)
+    crowded, empty = room("h1", 1.5, 1000.0), room("h2", 3.0, 4000.0)
     choice = free_capacities([crowded, empty]).best(OPERATOR)
     assert choice is not None
     assert choice.host == "h2"
@@ -85,10 +91,11 @@ def test_no_host_with_room_is_no_choice() -> None:
 
 
 def test_placing_an_instance_takes_its_room_and_caches_its_image() -> None:
-    after = room("h1", 3.0, 4000.0).with_one(OPERATOR)
-    assert after.left == Capacity(2.0, 3000.0)
-    assert "O1" in after.images
-    assert after.without_one(OPERATOR).left == Capacity(3.0, 4000.0)
+    rooms = free_capacities([room("h1", 3.0, 4000.0)])
+    rooms.reserve("h1", OPERATOR)
+    assert rooms["h1"].left == Capacity(2.0, 3000.0)
+    assert "O1" in rooms["h1"].images
+    assert rooms["h1"].without_one(OPERATOR).left == Capacity(3.0, 4000.0)
 
 
 def test_first_fit_of_the_baseline_takes_the_earliest_lease() -> None:

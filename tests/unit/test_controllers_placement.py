@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from include.controllers.host_selection import CACHE_FACTOR, suitability
+from include.controllers.host_selection import CACHE_FACTOR
 from include.controllers.placement import FreeCapacities, FreeCapacity, HostChoice
 from include.model.host import Capacity
 from include.model.topology import Operator
@@ -30,16 +32,23 @@ steps = st.lists(
 )
 
 
+def suitability(room: FreeCapacity, op: Operator) -> float:
+    """Algorithm 2 as it is printed, but for what fits nowhere."""
+    after, total = room.left.less(op), room.total
+    difference = abs(after.cpu_cores / total.cpu_cores - after.memory_mb / total.memory_mb)
+    value = difference / room.left.instances_of(op)
+    return value * CACHE_FACTOR if op.name in room.images else value
+
+
 def as_defined(
     rooms: FreeCapacities, op: Operator, *, only_up: bool = False, leaving: str | None = None
 ) -> HostChoice | None:
     """Algorithm 2 room by room."""
-    values = {
-        room.host: float(suitability(room.total, room.left, op, op.name in room.images))
+    fitting = {
+        room.host: suitability(room, op)
         for room in rooms.values()
-        if (room.up or not only_up) and room.host != leaving
+        if (room.up or not only_up) and room.host != leaving and room.left.fits(op)
     }
-    fitting = {host: value for host, value in values.items() if value >= 0}
     if not fitting:
         return None
     host = min(fitting, key=fitting.__getitem__)
@@ -54,7 +63,8 @@ def change(rooms: FreeCapacities, step: str, op: Operator, number: int) -> None:
         rooms[name] = FreeCapacity(name, HOST, HOST, images, up=number % 2 == 0)
     elif hosts and step == "place":
         host = hosts[number % len(hosts)]
-        expected = rooms[host].with_one(op)
+        room = rooms[host]
+        expected = replace(room, left=room.left.less(op), images=room.images | {op.name})
         if number % 2:
             rooms.reserve(host, op)
         else:
