@@ -19,7 +19,6 @@ from include.files.appended import AppendedRows
 from include.files.whole import read_json, write_bytes, write_json
 from include.model.errors import SetupError, SpecError
 from include.service.clock import SteadyClock, turns
-from include.service.events import JobEvent, changes_between
 from include.service.rates import JobRates, OperatorRates, comparable, fetched, rates_between
 from include.service.reading import JobReading, TaskManagerReading
 from include.service.rest import FlinkRest, NoSuchJobError
@@ -76,10 +75,9 @@ class Recorder:
     def begin(self, now_s: float) -> None:
         """Say that recording begins or goes on, and since when nobody has looked."""
         if last_s := self.last_s:
-            gap = f"nobody recorded for {now_s - last_s:.0f} s"
-            self.say(JobEvent(now_s, "gap", gap))
+            self.say(now_s, ("gap", f"nobody recorded for {now_s - last_s:.0f} s"))
         else:
-            self.say(JobEvent(now_s, "begun", f"job {self._job}, every {self._every_s:g} s"))
+            self.say(now_s, ("begun", f"job {self._job}, every {self._every_s:g} s"))
 
     def keep(self, now: JobReading) -> JobRates | None:
         """Write a reading; what was done since the last one that Flink had fetched, if known.
@@ -104,7 +102,7 @@ class Recorder:
             for manager in now.task_managers
         )  # fmt: skip
         self._jobs.append([_job_row(at_s, now, rates, self._latency_s(now, rates), was)])
-        self.say(*self._news(before, now))
+        self.say(now.at_s, *self._news(before, now))
         self._last, self._silent = now, ""
         if was is None or not comparable(was, now) or fetched(was, now):
             self._fetched = now if now.running else None
@@ -113,7 +111,7 @@ class Recorder:
     def miss(self, now_s: float, why: str, kind: str = "no_answer") -> None:
         """Write that there is no reading: a row with the job's last id, and once why."""
         if self._silent != kind:
-            self.say(JobEvent(now_s, kind, why))
+            self.say(now_s, (kind, why))
         self._silent = kind
         job = self._last.job if self._last else self._job_before
         row: dict[str, Any] = dict.fromkeys(JOB_COLUMNS)
@@ -122,23 +120,21 @@ class Recorder:
 
     def end(self, now_s: float, polls: int) -> None:
         """Say that recording ends, and let the files go."""
-        self.say(JobEvent(now_s, "ended", f"{polls} polls were kept"))
+        self.say(now_s, ("ended", f"{polls} polls were kept"))
         for rows in (self._jobs, self._operators, self._managers, self._events):
             rows.close()
 
-    def say(self, *events: JobEvent) -> None:
-        """Write events."""
-        self._events.append((round(event.at_s, 3), event.kind, event.detail) for event in events)
+    def say(self, at_s: float, *events: tuple[str, str]) -> None:
+        """Write events of that time (epoch seconds): a word and a sentence each."""
+        self._events.append((round(at_s, 3), kind, detail) for kind, detail in events)
 
-    def _news(self, before: JobReading | None, now: JobReading) -> Iterator[JobEvent]:
+    def _news(self, before: JobReading | None, now: JobReading) -> Iterator[tuple[str, str]]:
         if before is not None:
-            for kind, detail in changes_between(before, now):
-                yield JobEvent(now.at_s, kind, detail)
+            yield from changes_between(before, now)
         elif self._job_before not in ("", now.job):
-            detail = f"the job of this name is {now.job} now, and was {self._job_before}"
-            yield JobEvent(now.at_s, "redeployed", detail)
+            yield "redeployed", _redeployed(self._job_before, now)
         if self._silent:
-            yield JobEvent(now.at_s, "answers", "Flink answers again")
+            yield "answers", "Flink answers again"
 
     def _latency_s(self, now: JobReading, rates: JobRates | None) -> float | None:
         """The estimate; while the job is down, of what came when it last ran."""
@@ -162,7 +158,7 @@ class Recorder:
     def _keep_address(self, now: JobReading) -> None:
         write_json(self.folder / ABOUT, {**read_json(self.folder / ABOUT), "url": now.url})
         moved = f"the job is read at {now.url} now, and was at {self._url}"
-        self.say(JobEvent(now.at_s, "moved", moved))
+        self.say(now.at_s, ("moved", moved))
         self._url = now.url
 
     def _require_same(self, url: str, every_s: float) -> None:
@@ -179,6 +175,49 @@ class Recorder:
             problem = f"{self.folder} has a recording of {there['job']!r}; name another folder"
             raise SpecError("--out", [problem])
         write_json(path, {**there, **about})
+
+
+def changes_between(before: JobReading, now: JobReading) -> Iterator[tuple[str, str]]:
+    """Every change that somebody who reads the recording has to know of: a word, a sentence."""
+    if now.state != before.state:
+        yield "state", f"{before.state} -> {now.state}"
+    if now.job != before.job:
+        yield "redeployed", _redeployed(before.job, now)
+        return
+    scaled = [
+        f"{name} {before.instances[name]} -> {count}"
+        for name, count in now.instances.items()
+        if name in before.instances and before.instances[name] != count
+    ]
+    if scaled:
+        yield "rescaled", ", ".join(scaled)
+    more = (now.restarts or 0) - (before.restarts or 0)
+    started = before.running and now.running and now.started_s != before.started_s
+    if not scaled and (more > 0 or started):
+        yield "restarted", f"{more} times" if more > 1 else "the job was started again"
+    asked = [
+        f"{op.operator} {was.asked_least}-{was.asked_most} -> {op.asked_least}-{op.asked_most}"
+        for op in now.operators
+        for was in before.operators
+        if op.operator == was.operator
+        and (op.asked_least, op.asked_most) != (was.asked_least, was.asked_most)
+    ]
+    if asked:
+        yield "asked", ", ".join(asked)
+    managers, were = ({manager.id for manager in of.task_managers} for of in (now, before))
+    if not _unknown(before) and not _unknown(now):
+        if gone := sorted(were - managers):
+            yield "task_managers_gone", ", ".join(gone)
+        if new := sorted(managers - were):
+            yield "task_managers_new", ", ".join(new)
+
+
+def _unknown(reading: JobReading) -> bool:
+    return any(line.startswith("TaskManagers:") for line in reading.missing)
+
+
+def _redeployed(before: str, now: JobReading) -> str:
+    return f"the job of this name is {now.job} now, and was {before}"
 
 
 def _operator_rows(
@@ -348,7 +387,7 @@ def record(  # noqa: PLR0913  what a user may say
             try:
                 if by_s := clock.jumped_s():
                     how = f"the clock of this machine was set by {by_s:+.0f} s"
-                    recorder.say(JobEvent(at_s, "clock", how))
+                    recorder.say(at_s, ("clock", how))
                 try:
                     reading = flink.reading(job)
                 except NoAnswerError as error:
