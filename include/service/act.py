@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 from uuid import uuid4
 
 from include.model.errors import SetupError
@@ -24,20 +24,12 @@ from include.service.limits import ChangeLimits
 from include.service.pause import why_paused
 from include.service.reading import JobReading
 from include.service.record import LOCK
-from include.service.rest import JobLook
+from include.service.rest import FlinkRest, JobLook
 from include.testbeds.flink.rest import NoAnswerError
 
 ENDS = "the service ends"
 REPLACED = "the state folder was removed or replaced; end this service and start it again"
 RECENT = 100
-
-
-class Requirements(Protocol):
-    """What a job asks for; both raise NoAnswerError. See ``rest.FlinkRest``."""
-
-    def look(self, job: str) -> JobLook: ...
-
-    def ask_for(self, job: str, bounds: Mapping[str, tuple[int, int]]) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +58,7 @@ class Actor:
     def __init__(
         self,
         mandate: Mandate,
-        flink: Requirements,
+        flink: FlinkRest,
         *,
         ends: Callable[[], bool] = lambda: False,
         now: Callable[[], Timestamp] = Timestamp.now,
