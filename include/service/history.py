@@ -44,8 +44,6 @@ class MadeChange:
     id: str
     at: Timestamp
     asks: Mapping[str, int]
-    before: Mapping[str, int]
-    """The upper bounds of the same operators until then."""
     instances: int
     """By which it counts against the limit of an hour."""
     state: str = OPEN
@@ -92,9 +90,7 @@ class ChangeHistory:
         """The history with one more entry."""
         about = entry.about
         if entry.kind == "asks":
-            change = MadeChange(
-                about["id"], entry.at, about["asks"], about["before"], about["instances"]
-            )
+            change = MadeChange(about["id"], entry.at, about["asks"], about["instances"])
             recent = (each for each in self.changes if entry.at.since(each.at) < HOUR_S)
             return replace(self, changes=(*recent, change))
         if entry.kind == "job":
