@@ -223,6 +223,11 @@ class Plan:
             for other in self.serving(instance.operator)
         )
 
+    def stoppable(self, operator: str) -> list[InstanceSample]:
+        """Instances of the operator that may stop, on hosts that stay, in order of their start."""
+        serving = self.serving(operator)
+        return [one for one in serving if one.host in self.free and self.may_stop(one)]
+
     def is_given_work(self, host: str) -> bool:
         """Whether this plan starts or moves an instance onto the host."""
         return host in self._assigned

@@ -108,9 +108,7 @@ def reconcile(plan: Plan, operator: str, target: Recommendation | None) -> None:
         if plan.count(operator) == count:
             return  # no host is to be had
     while plan.count(operator) > max(1, target.instances):
-        candidates = [
-            one for one in plan.serving(operator) if one.host in plan.free and plan.may_stop(one)
-        ]
+        candidates = plan.stoppable(operator)
         if not candidates:
             return
         plan.stop(least_colocated(plan, candidates), target.why)

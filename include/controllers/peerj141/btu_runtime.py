@@ -182,12 +182,7 @@ class BtuRuntime(Btu):
         ``ProcessingNodeManagement.scaleDown`` takes the first in its list.
         """
         for name, utility in utilities.items():
-            candidates = [
-                instance
-                for instance in plan.serving(name)
-                if instance.host in plan.free and plan.may_stop(instance)
-            ]
-            if candidates:
+            if candidates := plan.stoppable(name):
                 sentence = f"{op.name} finds no room; {name} has utility {utility:.2f}"
                 plan.stop(
                     candidates[0],

@@ -172,11 +172,7 @@ class Threshold:
         return sample.waiting_items if longest is None or not self._how.of_broker else longest
 
     def _stop_one(self, plan: Plan, operator: str, why: Why) -> None:
-        candidates = [
-            instance
-            for instance in plan.serving(operator)
-            if instance.host in plan.free and plan.may_stop(instance)
-        ]
+        candidates = plan.stoppable(operator)
         if not candidates:
             return
         victim = self._how.victim(plan, candidates)
