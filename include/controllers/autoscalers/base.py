@@ -6,8 +6,10 @@ import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
+from include.controllers.autoscalers.rates import Paths
 from include.controllers.base import Gauge, Setting
 from include.controllers.first_fit import least_colocated, release_empty_hosts, start_first_fit
 from include.controllers.plan import Plan
@@ -74,6 +76,10 @@ class Autoscaler(ABC):
                 yield f"{field.name} must not be negative, got {value}"
             if field.name not in self.may_be_zero and value <= 0:
                 yield f"{field.name} must be above 0, got {value}"
+
+    @cached_property
+    def _paths(self) -> Paths:
+        return Paths(self.setting.topology)
 
     def initial_instances(self) -> Mapping[str, int]:
         return dict.fromkeys(self.setting.topology.operator_names, 1)

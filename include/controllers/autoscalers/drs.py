@@ -6,10 +6,9 @@ import heapq
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 
 from include.controllers.autoscalers.base import Autoscaler, Recommendation, target_of
-from include.controllers.autoscalers.rates import Counts, Paths, Rate, rates_since
+from include.controllers.autoscalers.rates import Counts, Rate, rates_since
 from include.controllers.base import Gauge
 from include.model.decision import Reason
 from include.model.observation import Observation
@@ -237,7 +236,3 @@ class Drs(Autoscaler):
         )
         # Nothing is expected where what the sources send reaches none that has ever worked.
         return max(1.0, really_s / expected_s) if expected_s > 0 else 1.0
-
-    @cached_property
-    def _paths(self) -> Paths:
-        return Paths(self.setting.topology)

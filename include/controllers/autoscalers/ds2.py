@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 
 from include.controllers.autoscalers.base import Autoscaler, Recommendation, target_of
 from include.controllers.autoscalers.rates import Counts, Paths, Rate, rates_since, ratio
@@ -96,10 +95,6 @@ class Ds2(Autoscaler):
             detail = f"{per_s:.2f} items/s reach {name}, an instance can do {true[name]:.2f}"
             targets[name] = target_of(current, max(1, instances), detail)
         return targets
-
-    @cached_property
-    def _paths(self) -> Paths:
-        return Paths(self.setting.topology)
 
 
 def optimal_instances(

@@ -5,13 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from itertools import pairwise
 from statistics import fmean
 
 from include.controllers.autoscalers.base import Autoscaler, Recommendation, target_of
 from include.controllers.autoscalers.key_groups import Alignment, Scaling, scaled
-from include.controllers.autoscalers.rates import Paths, ratio
+from include.controllers.autoscalers.rates import ratio
 from include.controllers.base import Gauge
 from include.model.decision import Reason, Why
 from include.model.errors import unknown_name
@@ -318,10 +317,6 @@ class Flink(Autoscaler):
                 edges = self._paths.inbound[name]
                 rates[name] = sum(rates.get(edge.origin, 0.0) * ratio(edge) for edge in edges)
         return rates
-
-    @cached_property
-    def _paths(self) -> Paths:
-        return Paths(self.setting.topology)
 
     def capacity_per_s(self, one: Vertex, share: float, *, restart: bool) -> float:
         """``getTargetProcessingCapacity``: a whole number of items per second."""
