@@ -17,7 +17,6 @@ def a_round(**changes: object) -> RoundState:
         "fell": False,
         "at_max": False,
         "stable_rounds": 0,
-        "rounds_to_converge": 4,
         "congested": False,
         "reducible": False,
         "just_reduced": False,

@@ -147,7 +147,7 @@ def test_an_unknown_capacity_is_none_and_not_zero() -> None:
     [(0.54, 8), (0.6, 10), (0.9, 20), (1.0, 24), (0.33, 1), (0.301, 1), (0.45, 5)],
 )
 def test_eq_4_extra_threads_follow_congestion(capacity: float, extra: int) -> None:
-    assert extra_instances(capacity, 0.3) == extra
+    assert extra_instances(capacity) == extra
 
 
 def test_a_machine_is_congested_when_its_load_exceeds_its_cores() -> None:

@@ -9,6 +9,7 @@ from functools import cached_property
 from include.controllers.base import Setting
 from include.controllers.first_fit import release_empty_hosts
 from include.controllers.henge.jobs import (
+    CONGESTION_THRESHOLD,
     Job,
     capacities,
     congested_hosts,
@@ -31,10 +32,6 @@ QUIESCE_S = 60.0
 (HENGE-WINDOW)."""
 START_LIMIT_S = 300.0
 """Longest wait for an instance to start."""
-CONGESTION_THRESHOLD = 0.3
-"""Operators that use more of their capacity are congested (eq. 3)."""
-INSTANCES_PER_UNIT = 10.0
-"""Instances per unit of excess capacity in eq. 4."""
 LEAST_GAIN = 0.05
 """Smallest relative gain in utility that keeps a reconfigured job off the black list."""
 SKIP_S = 3600.0
@@ -43,8 +40,6 @@ LARGE_DROP = 0.05
 """Relative drop that ends the Converged state or fails a reconfiguration (HENGE-DROP)."""
 SATISFIED_WITHIN = 0.005
 """A job this close to its maximal utility meets its SLO (HENGE-SATISFIED)."""
-ROUNDS_TO_CONVERGE = 4
-"""Rounds with every SLO met after which the cluster is Converged."""
 OUTAGE_S = 60.0
 """A gap in the statistics that is longer is an outage (Fig. 21, HENGE-SILENT)."""
 
@@ -231,7 +226,6 @@ class _Round:
                 fell=fell,
                 at_max=not missing,
                 stable_rounds=memory.stable_rounds,
-                rounds_to_converge=ROUNDS_TO_CONVERGE,
                 congested=loaded * 2 > hosts,
                 reducible=bool(reducible),
                 just_reduced=memory.just_reduced,
@@ -295,7 +289,7 @@ class _Round:
             needs = Why(Reason.SLO_VIOLATED, sentence)
             started: dict[str, int] = {}
             for name, capacity in congested.items():
-                extra = extra_instances(capacity, CONGESTION_THRESHOLD, INSTANCES_PER_UNIT)
+                extra = extra_instances(capacity)
                 why = needs + f"; capacity {capacity:.2f} of {name} asks for {extra} more"
                 started[name] = self.spread.start(name, extra, why)
             if any(started.values()):

@@ -11,6 +11,11 @@ from include.model.tenant import Intent
 from include.model.topology import Topology
 from include.model.utility import latency_share, utility
 
+CONGESTION_THRESHOLD = 0.3
+"""Operators that use more of their capacity are congested (eq. 3)."""
+INSTANCES_PER_UNIT = 10.0
+"""Instances per unit of excess capacity in eq. 4."""
+
 
 @dataclass(frozen=True, slots=True)
 class Job:
@@ -90,9 +95,9 @@ def capacities(job: Job, observation: Observation) -> Iterator[tuple[str, float]
                 yield name, capacity
 
 
-def extra_instances(capacity: float, threshold: float, per_unit: float = 10.0) -> int:
+def extra_instances(capacity: float) -> int:
     """Eq. 4, rounded up: a congested operator always gets one (HENGE-ROUND)."""
-    return math.ceil((capacity / threshold - 1) * per_unit - 1e-9)
+    return math.ceil((capacity / CONGESTION_THRESHOLD - 1) * INSTANCES_PER_UNIT - 1e-9)
 
 
 def congested_hosts(observation: Observation, cores: float) -> tuple[int, int]:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+ROUNDS_TO_CONVERGE = 4
+"""Rounds with every SLO met after which the cluster is Converged."""
+
 
 class Move(Enum):
     """What one round does."""
@@ -26,7 +29,6 @@ class RoundState:
     """Every job meets its SLO."""
     stable_rounds: int
     """Rounds before this one in which every job did."""
-    rounds_to_converge: int
     congested: bool
     """Condition (a) of a reduction: most hosts have more to run than cores."""
     reducible: bool
@@ -43,6 +45,6 @@ def next_move(now: RoundState) -> Move:
         can_reduce = now.congested and now.reducible and not now.just_reduced
         return Move.REDUCE if can_reduce else Move.REVERT
     if now.at_max:
-        return Move.CONVERGE if now.stable_rounds >= now.rounds_to_converge else Move.STAY
+        return Move.CONVERGE if now.stable_rounds >= ROUNDS_TO_CONVERGE else Move.STAY
     # "No further actions will improve the performance of any topology."
     return Move.RECONFIGURE if now.candidates else Move.REVERT
