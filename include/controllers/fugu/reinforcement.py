@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from include.controllers.fugu.base import Fugu, Grace, idle
@@ -72,17 +72,8 @@ class FuguSarsa(Fugu):
 
     @property
     def learning(self) -> Learning:
-        return Learning(
-            lower=self.lower,
-            upper=self.upper,
-            target=self.target,
-            imp=self.imp,
-            dur=self.dur,
-            beta=self.beta,
-            step=self.step,
-            penalty=self.penalty,
-            rounds_down=self.rounds_down,
-        )
+        """The options of the same names."""
+        return Learning(**{option.name: getattr(self, option.name) for option in fields(Learning)})
 
     def initial_memory(self) -> SarsaMemory:
         return SarsaMemory()
