@@ -28,7 +28,6 @@ class Fixed:
     instances: str = "peak"
 
     def problems(self) -> Iterator[str]:
-        """Options that make no sense, each with what to do."""
         if self.interval_s <= 0:
             yield f"interval_s must be above 0, got {self.interval_s}"
         if self.instances_each < 0:

@@ -65,7 +65,6 @@ class Autoscaler(ABC):
         return None
 
     def problems(self) -> Iterator[str]:
-        """Options that make no sense, each with what to do."""
         if self.release not in RELEASES:
             yield unknown_name("release", self.release, RELEASES)
         for field in dataclasses.fields(self):

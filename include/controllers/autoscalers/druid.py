@@ -100,7 +100,6 @@ class Druid(Autoscaler):
     may_be_zero = frozenset({"lag_weight", "idle_weight", "up_wait_s", "down_wait_s"})
 
     def problems(self) -> Iterator[str]:
-        """Options that make no sense, each with what to do."""
         yield from super().problems()
         if self.version not in VERSIONS:
             yield unknown_name("version", self.version, VERSIONS)

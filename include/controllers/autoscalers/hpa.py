@@ -27,7 +27,6 @@ class Hpa(Replicas):
     watches = "CPU of ready instances, % of what they reserve"
 
     def problems(self) -> Iterator[str]:
-        """Options that make no sense, each with what to do."""
         yield from super().problems()
         if self.target_cpu > 1:
             yield f"target_cpu must be a share of at most 1, got {self.target_cpu}"

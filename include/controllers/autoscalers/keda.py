@@ -53,7 +53,6 @@ class Keda(Replicas):
     reasons = (Reason.QUEUE_LONG, Reason.QUEUE_SHORT)
 
     def problems(self) -> Iterator[str]:
-        """Options that make no sense, each with what to do."""
         yield from super().problems()
         if self.scaler not in SCALERS:
             yield unknown_name("scaler", self.scaler, SCALERS)

@@ -61,7 +61,6 @@ class Replicas(Autoscaler):
     reasons = (Reason.UTILISATION_HIGH, Reason.UTILISATION_LOW)
 
     def problems(self) -> Iterator[str]:
-        """Options that make no sense, each with what to do."""
         yield from super().problems()
         yield from problems_of(self.behavior)
         if self.min_instances > self.max_instances:

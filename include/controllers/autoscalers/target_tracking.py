@@ -57,7 +57,6 @@ class TargetTracking(Autoscaler):
     may_be_zero = frozenset({"out_cooldown_s", "in_cooldown_s"})
 
     def problems(self) -> Iterator[str]:
-        """Options that make no sense, each with what to do."""
         yield from super().problems()
         if self.target_share > 1:
             yield f"target_share must be a share of at most 1, got {self.target_share}"

@@ -44,7 +44,6 @@ class Fugu:
     fill_to: str = "target"
 
     def problems(self) -> Iterator[str]:
-        """Options that make no sense, each with what to do."""
         if self.interval_s <= 0:
             yield f"interval_s must be above 0, got {self.interval_s:g}"
         if not 0 <= self.lower < self.target < self.upper <= 1:

@@ -58,7 +58,6 @@ class FuguSarsa(Fugu):
     rounds_down: bool = False
 
     def problems(self) -> Iterator[str]:
-        """Options that make no sense, each with what to do."""
         yield from super().problems()
         for name, high in (("imp", 1.0), ("beta", 1.0)):
             if not 0 <= getattr(self, name) <= high:

@@ -68,7 +68,6 @@ class Henge:
     """Instances at the start: as the jobs' owners submitted them, or "parse=4 store=2"."""
 
     def problems(self) -> Iterator[str]:
-        """Options that make no sense, each with what to do."""
         for name in ("interval_s", "window_s"):
             if getattr(self, name) <= 0:
                 yield f"{name} must be above 0, got {getattr(self, name)}"

@@ -103,7 +103,6 @@ class Btu:
     keeps_guarded: bool = False
 
     def problems(self) -> Iterator[str]:
-        """Options that make no sense, each with what to do."""
         if self.interval_s <= 0:
             yield f"interval_s must be above 0, got {self.interval_s}"
         if not 0 < self.cache_factor <= 1:

@@ -88,7 +88,6 @@ class Threshold:
     round_s: float = 60.0
 
     def problems(self) -> Iterator[str]:
-        """Options that make no sense, each with what to do."""
         if self.interval_s <= 0:
             yield f"interval_s must be above 0, got {self.interval_s}"
         if self.reading not in READINGS:

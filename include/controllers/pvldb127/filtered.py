@@ -93,7 +93,6 @@ class Filtered:
             object.__setattr__(self, "interval_s", self.setting.monitor_every_s)
 
     def problems(self) -> Iterator[str]:
-        """Options that make no sense, each with what to do."""
         for name, names in (("filter", FILTERS), ("rule", RULES)):
             if getattr(self, name) not in names:
                 yield f"{name} must be one of {', '.join(names)}, got {getattr(self, name)!r}"

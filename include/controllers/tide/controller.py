@@ -70,7 +70,6 @@ class Tide:
     least_gain: float = 0.01
 
     def problems(self) -> Iterator[str]:
-        """Options that make no sense, each with what to do."""
         for name in (
             "interval_s",
             "care",
