@@ -9,15 +9,25 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from include.controllers.autoscalers.upstream import CHECKS, ROWS
+from include.controllers.autoscalers.upstream import druid, flink, keda, kubernetes
 from include.controllers.autoscalers.upstream.rows import NotRepresentable
 from include.model.errors import SpecError, unknown_name
 
+CHECKS: Mapping[str, Callable[[str, Mapping[str, Any]], Mapping[str, Any]]] = {
+    "druid": druid.check,
+    "flink": flink.check,
+    "hpa": kubernetes.check,
+    "keda": keda.check,
+}
+"""By the first part of a row's id, what runs such a row: the function of upstream and the inputs
+give what our rule gives, under the names of the row's expectation."""
+ROWS = Path(__file__).parent / "autoscalers" / "upstream"
+"""The folder of the rows, a file ``*.json`` per autoscaler."""
 _TOLERANCE = 1e-9
 """Relative, for numbers that are no whole ones."""
 
