@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from include.controllers import CONTROLLERS
-from include.controllers.manual import manual_instances, manual_problems
+from include.controllers.fixed import manual_instances, manual_problems
 from include.testing.builders import a_setting
 from tests.henge_world import a_cluster
 

@@ -8,6 +8,7 @@ from functools import cached_property
 
 from include.controllers.base import Setting
 from include.controllers.first_fit import release_empty_hosts
+from include.controllers.fixed import TOPOLOGY, manual_instances, manual_problems
 from include.controllers.henge.jobs import (
     CONGESTION_THRESHOLD,
     Job,
@@ -22,7 +23,6 @@ from include.controllers.henge.jobs import (
 from include.controllers.henge.memory import HengeMemory, Trial
 from include.controllers.henge.spread import Spread
 from include.controllers.henge.state_machine import Move, RoundState, next_move
-from include.controllers.manual import TOPOLOGY, manual_instances, manual_problems
 from include.controllers.plan import Plan
 from include.model.decision import Decision, Reason, Why
 from include.model.observation import Observation
