@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -140,30 +140,24 @@ def _own(status: ShadowStatus) -> Iterator[Metric]:
     yield GaugeMetricFamily(
         "tidebench_shadow_last_turn_timestamp_seconds", "The last poll.", status.turned_s
     )
-    polls = CounterMetricFamily(
-        "tidebench_shadow_polls", "Polls, by whether they gave a reading.", labels=["answered"]
-    )
-    polls.add_metric(["yes"], status.polls)
-    polls.add_metric(["no"], status.missed)
-    yield polls
-    for name, description, counts in (
-        ("decisions", "Decisions of a controller.", status.decided),
-        ("failures", "Decisions in which a controller failed.", status.failed),
-    ):
-        family = CounterMetricFamily(f"tidebench_shadow_{name}", description, labels=["controller"])
-        for controller, count in counts.items():
-            family.add_metric([controller], count)
-        yield family
+    polls = {"yes": status.polls, "no": status.missed}
+    yield _counted("shadow_polls", "Polls, by whether they gave a reading.", "answered", polls)
+    yield _counted("shadow_decisions", "Decisions of a controller.", "controller", status.decided)
+    failures = "Decisions in which a controller failed."
+    yield _counted("shadow_failures", failures, "controller", status.failed)
+
+
+def _counted(name: str, description: str, label: str, counts: Mapping[str, int]) -> Metric:
+    family = CounterMetricFamily(f"tidebench_{name}", description, labels=[label])
+    for value, count in counts.items():
+        family.add_metric([value], count)
+    return family
 
 
 def _acts(actor: Actor) -> Iterator[Metric]:
     """Of who changes the job: what its journal holds, and whether it may."""
-    entries = CounterMetricFamily(
-        "tidebench_act_entries", "Entries of the journal.", labels=["kind"]
-    )
-    for kind, count in sorted(actor.written.items()):
-        entries.add_metric([kind], count)
-    yield entries
+    entries = dict(sorted(actor.written.items()))
+    yield _counted("act_entries", "Entries of the journal.", "kind", entries)
     yield GaugeMetricFamily(
         "tidebench_act_failed_in_a_row", "Last changes that did not come up.", actor.failures
     )
