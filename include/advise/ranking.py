@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import groupby
@@ -55,7 +56,7 @@ def ranked(outcomes: Sequence[ReplayOutcome]) -> list[dict[str, Any]]:
     candidates = [own for own in policies if not (own[0].as_run or own[0].guessed)]
     won = _seeds_won([own for own in candidates if _holds(own)])
     as_run = [_means(own, 0) for own in policies if own[0].as_run]
-    others = [_means(own, won.get(own[0].policy, 0)) for own in policies if not own[0].as_run]
+    others = [_means(own, won[own[0].policy]) for own in policies if not own[0].as_run]
     place = partial(_place, target=outcomes[0].asked_share)
     in_places = groupby(sorted(others, key=place), key=lambda row: place(row)[0])
     others = [
@@ -99,13 +100,9 @@ def _to_record(replays: Sequence[ReplayOutcome]) -> str:
     return f"a day under {first.policy}"
 
 
-def _seeds_won(policies: Sequence[Sequence[ReplayOutcome]]) -> dict[str, int]:
+def _seeds_won(policies: Sequence[Sequence[ReplayOutcome]]) -> Counter[str]:
     """With how many seeds each was the cheapest."""
-    won: dict[str, int] = {}
-    for of_seed in zip(*policies, strict=True):
-        cheapest = min(of_seed, key=_price)
-        won[cheapest.policy] = won.get(cheapest.policy, 0) + 1
-    return won
+    return Counter(min(of_seed, key=_price).policy for of_seed in zip(*policies, strict=True))
 
 
 def _price(replay: ReplayOutcome) -> tuple[float, float, float]:
