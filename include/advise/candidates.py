@@ -68,8 +68,7 @@ def policy(controller: str, options: Mapping[str, Any], conditions: ReplayCondit
     if CAPPED in option_types(build):
         values.setdefault(CAPPED, conditions.max_instances)
     made = Policy(controller, controller, values)
-    of_any_job = setting_for(1.0, 15.0, conditions)
-    if wrong := list(made.build(of_any_job).problems()):
+    if wrong := list(made.build(setting_for(1.0, conditions)).problems()):
         raise SpecError(controller, wrong)
     return made
 

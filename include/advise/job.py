@@ -109,16 +109,16 @@ class JobModel:
         return shares_now
 
 
-def fit(recording: Recording, step_s: float = STEP_S) -> JobModel:
+def fit(recording: Recording) -> JobModel:
     """The model that the readings give. Raises SpecError where they cannot give one."""
-    read = readings_of(recording, step_s)
+    read = readings_of(recording)
     if np.nanmax(read.instances) <= LEAST_INSTANCES:
         note = "instances are below 1 throughout; map the column that counts them"
         raise SpecError(recording.name, [note])
     starts = restarts_in(read)
     settled = _settled(read, starts)
     if settled.sum() < 10 * BINS:
-        minutes, least_min = (count * step_s / 60 for count in (settled.sum(), 10 * BINS))
+        minutes, least_min = (count * STEP_S / 60 for count in (settled.sum(), 10 * BINS))
         note = f"has {minutes:.3g} min between restarts, a model needs {least_min:.3g}"
         raise SpecError(recording.name, [f"{note}; record at least an hour"])
     counts = np.fmax(read.instances, lasting_counts(read.instances, read.dip_steps))
@@ -130,7 +130,7 @@ def fit(recording: Recording, step_s: float = STEP_S) -> JobModel:
             recording.name, [f"{note}; CPU per record cannot be told from overhead: record a day"]
         )
     rates, shares = _curve(each, cpu)
-    overhead, demand = _line(each, cpu, round(3600 / step_s))
+    overhead, demand = _line(each, cpu, round(3600 / STEP_S))
     if demand.low <= 0:
         note = (
             f"CPU does not rise with the load ({demand.low:.3g} to {demand.high:.3g} ms a record)"
@@ -151,11 +151,11 @@ def fit(recording: Recording, step_s: float = STEP_S) -> JobModel:
     quiet_lag = read.lag_items[settled] / np.maximum(read.load_per_s[settled], 1.0)
     known_to = float(np.percentile(each, SETTLED))
     most, told_most = _most_per_s(recording, read, counts, starts)
-    notes += [told_most, *_coarse(recording, step_s)]
+    notes += [told_most, *_coarse(recording)]
     predicted = np.interp(each, rates, shares)
     return JobModel(
         name=recording.name,
-        step_s=step_s,
+        step_s=STEP_S,
         rates_per_s=tuple(rates.tolist()),
         cpu_at=tuple(shares.tolist()),
         overhead=overhead,
@@ -233,13 +233,13 @@ def _most_per_s(
     return float(np.nanpercentile(each, STEADY)), f"{note}; record {LEAST_SEEN} restarts to tell"
 
 
-def _coarse(recording: Recording, step_s: float) -> list[str]:
+def _coarse(recording: Recording) -> list[str]:
     """A note where readings come so seldom that a restart is smeared over them."""
     apart_s = interval_of(recording)
-    if apart_s <= 2 * step_s:
+    if apart_s <= 2 * STEP_S:
         return []
     note = f"readings come every {apart_s:g} s, so what a restart does is smeared"
-    return [f"{note}; record one every {step_s:g} s"]
+    return [f"{note}; record one every {STEP_S:g} s"]
 
 
 def _settled(read: Readings, starts: list[int]) -> Flags:

@@ -118,7 +118,7 @@ class _World:
         """What the controller is told."""
         most = self.most_instances
         most *= len(self.topology.operators) if self.operators.shares_slots else 1
-        return setting_on(self.topology, self.job.step_s, self.conditions, most)
+        return setting_on(self.topology, self.conditions, most)
 
     @property
     def most_instances(self) -> int:

@@ -53,7 +53,7 @@ def configuration(
         options = {"controller": policy.controller, "controller_options": dict(policy.options)}
         return f"{intro} the controller.", _yaml(options)
     how, write = forms[platform]
-    return how, write(policy.build(setting_for(1.0, 15.0, conditions)))
+    return how, write(policy.build(setting_for(1.0, conditions)))
 
 
 def to_stop(policy: Policy, recorded: Policy | None) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 
 from include.advise.cluster import OPERATOR, ReplayCluster, ReplayLease
 from include.advise.job import JobModel
-from include.advise.readings import Flags
+from include.advise.readings import STEP_S, Flags
 from include.controllers.base import Controller, Setting
 from include.controllers.deployment import first_deployment
 from include.model.decision import StartInstance, StopInstance
@@ -71,7 +71,7 @@ class Replayed:
     `JobModel.is_beyond` has it."""
 
 
-def setting_for(demand_ms: float, step_s: float, conditions: ReplayConditions) -> Setting:
+def setting_for(demand_ms: float, conditions: ReplayConditions) -> Setting:
     """What a controller is told: one operator, of which a host takes so many instances."""
     operator = Operator(
         name=OPERATOR,
@@ -90,12 +90,10 @@ def setting_for(demand_ms: float, step_s: float, conditions: ReplayConditions) -
         sources=(Source(name="load", label="the load", items_per_level=1.0, size_bytes=0),),
         edges=(Edge(origin="load", target=OPERATOR),),
     )
-    return setting_on(topology, step_s, conditions, conditions.max_instances)
+    return setting_on(topology, conditions, conditions.max_instances)
 
 
-def setting_on(
-    topology: Topology, step_s: float, conditions: ReplayConditions, most: int
-) -> Setting:
+def setting_on(topology: Topology, conditions: ReplayConditions, most: int) -> Setting:
     """The same on any topology, with ``most`` instances in all."""
     each = conditions.instances_per_host
     return Setting(
@@ -105,7 +103,7 @@ def setting_on(
         seed=conditions.seed,
         price_per_btu=conditions.price_per_btu,
         penalty_per_item=conditions.penalty_per_item,
-        monitor_every_s=step_s,
+        monitor_every_s=STEP_S,
         max_hosts=math.ceil(most / each),
     )
 
@@ -115,7 +113,7 @@ class _Replay:
 
     def __init__(self, job: JobModel, load: FloatArray, conditions: ReplayConditions) -> None:
         self.job, self.load, self.conditions = job, load, conditions
-        self.setting = setting_for(job.demand_ms.value, job.step_s, conditions)
+        self.setting = setting_for(job.demand_ms.value, conditions)
         self.cluster = ReplayCluster(
             flavor=self.setting.flavor.name,
             btu_s=conditions.btu_s,
