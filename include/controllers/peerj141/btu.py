@@ -124,12 +124,7 @@ class Btu:
         """Fig. 4 for operators that are late, Fig. 5 for hosts whose BTU ends, then the leases."""
         plan = Plan(self.setting, observation)
         needs = self.needs(plan, observation)
-
-        standings = self.standings(observation, memory, needs)
-
-        def spare(tried: Plan) -> Mapping[str, float]:
-            return self.counted(self.utilities(tried, standings))
-
+        spare = self.spare(self.standings(observation, memory, needs))
         if self.upscale_first:
             self._scale_up(plan, needs, spare)
         self._retire(plan, observation, spare)
@@ -184,6 +179,10 @@ class Btu:
             waiting_items=np.array(waiting_items),
             scalings_before=np.array(before),
         )
+
+    def spare(self, standings: Standings) -> Spare:
+        """What is counted of the utilities after the steps of a plan."""
+        return lambda plan: self.counted(self.utilities(plan, standings))
 
     def utilities(self, plan: Plan, standings: Standings) -> Positive:
         """Positive utilities (Algorithm 3) after the steps of the plan, in topology order."""

@@ -87,10 +87,7 @@ class BtuRuntime(Btu):
         left = current.left or ()
         plan = Plan(self.setting, observation)
         needs = {name: need for name, need in self.needs(plan, observation).items() if name in left}
-        standings = self.standings(observation, memory, needs)
-
-        def spare(tried: Plan) -> Mapping[str, float]:
-            return self.counted(self.utilities(tried, standings))
+        spare = self.spare(self.standings(observation, memory, needs))
 
         def look(name: str) -> None:
             if name in needs:
