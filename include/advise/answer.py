@@ -26,7 +26,7 @@ from include.advise.outcomes import (
     outcome,
     replayed,
 )
-from include.advise.ranking import build_ranking, check_ranking
+from include.advise.ranking import build_ranking
 from include.advise.readings import Readings, median_of
 from include.advise.replay import Replayed
 from include.model.billing import CloudPriceBook
@@ -203,7 +203,6 @@ def advise(case: Case, folder: Path, report: Callable[[str], None] = lambda _: N
         for policy, _ in zip(case.policies, replays, strict=True):
             report(f"replayed {policy.name}")
     build_ranking(folder)
-    check_ranking(folder)
     return answer_of(case, folder, report)
 
 

@@ -31,15 +31,13 @@ DECIMALS = 9
 def build_ranking(folder: Path) -> int:
     """Write ``folder/staged/advice_ranking.parquet`` and return its rows.
 
-    Raises StoreError without replays.
+    A gate: raises GateFailed unless Great Expectations accepts the ranking, StoreError without
+    replays.
     """
     rows = pa.Table.from_pylist(ranked(read_outcomes(folder)), staged_schema(ADVICE_RANKING))
-    return write_table(staged_path(folder, ADVICE_RANKING), rows, schema_of(ADVICE_RANKING))
-
-
-def check_ranking(folder: Path) -> None:
-    """Gate: raises GateFailed unless Great Expectations accepts the ranking."""
+    count = write_table(staged_path(folder, ADVICE_RANKING), rows, schema_of(ADVICE_RANKING))
     require_sound(folder, (ADVICE_RANKING,))
+    return count
 
 
 def ranked(outcomes: Sequence[ReplayOutcome]) -> list[dict[str, Any]]:

@@ -219,12 +219,11 @@ def publish_again(folder: Path) -> None:
     from include.advise.answer import answer_of
     from include.advise.case import open_case
     from include.advise.publish import PAGE
-    from include.advise.ranking import build_ranking, check_ranking
+    from include.advise.ranking import build_ranking
     from include.service.verdict import publish_verdict
 
     case = open_case(folder)
     build_ranking(folder)
-    check_ranking(folder)
     answer = answer_of(case, folder)
     typer.echo(advice_table(answer))
     typer.echo(f"\nPage: {publish_verdict(answer, folder) / PAGE}")
