@@ -20,7 +20,6 @@ from include.advise.case import Case, Question, load_of, seeded
 from include.advise.job import JobModel
 from include.advise.margins import CANNOT_TELL, HOLDS, MISSES, share_range, verdict
 from include.advise.outcomes import (
-    forget_outcomes,
     measure_policy,
     measure_recorded,
     outcome,
@@ -196,9 +195,8 @@ def advise(case: Case, folder: Path, report: Callable[[str], None] = lambda _: N
     ``report`` is called with a sentence at each step that is done. Raises GateFailed when the
     ranking is not sound.
     """
-    forget_outcomes(folder)
+    measure_recorded(case, folder)
     with ProcessPoolExecutor(AT_ONCE) as pool:
-        measure_recorded(case, folder)
         replays = pool.map(partial(measure_policy, case, folder=folder), range(len(case.policies)))
         for policy, _ in zip(case.policies, replays, strict=True):
             report(f"replayed {policy.name}")

@@ -105,20 +105,16 @@ def _beside_recorded(
     return between, Margin(cost=abs(off))
 
 
-def measure_recorded(case: Case, folder: Path) -> Path:
-    """Write what the recording says of itself, as position 0."""
-    outcome = recorded_outcome(case.read, case.question)
-    return _write(folder, 0, [_row(case, 0, Policy(AS_RUN, ""), 0, outcome, Margin())])
+def measure_recorded(case: Case, folder: Path) -> None:
+    """Write what the recording says of itself, as position 0: the first of the rows of a request.
 
-
-def forget_outcomes(folder: Path) -> None:
-    """Remove rows of an earlier request: they would be ranked with those of this one.
-
-    Only in a folder that `keep_case` has taken. What was published stays until the new answer is
-    ready to take its place.
+    Those of an earlier one are removed, or they would be ranked with these: only in a folder that
+    `keep_case` has taken. What was published stays until the new answer is ready to take its place.
     """
     for name in ("measurements", "staged"):
         shutil.rmtree(folder / name, ignore_errors=True)
+    outcome = recorded_outcome(case.read, case.question)
+    _write(folder, 0, [_row(case, 0, Policy(AS_RUN, ""), 0, outcome, Margin())])
 
 
 def read_outcomes(folder: Path) -> list[ReplayOutcome]:

@@ -43,14 +43,13 @@ class ResolveAdvice(BaseOperator):
         """Return one entry per policy: its position and its name in the UI."""
         from include.advise.case import keep_case
         from include.advise.form import request_from_params, require_free
-        from include.advise.outcomes import forget_outcomes, measure_recorded
+        from include.advise.outcomes import measure_recorded
 
         with without_vain_retries():
             name, request = request_from_params(context["params"])
             folder = data_root() / name
             require_free(folder)
             case = keep_case(request, folder)
-        forget_outcomes(folder)
         measure_recorded(case, folder)
         self.add_inlets(file(Path(request.recording).expanduser().resolve()))
         self.add_outlets(files(folder, KEPT))

@@ -25,7 +25,7 @@ class ResolveShadowDay(BaseOperator):
         """Return one entry per controller: its position and its name in the UI."""
         from include.advise.case import keep_case
         from include.advise.form import require_free
-        from include.advise.outcomes import forget_outcomes, measure_recorded
+        from include.advise.outcomes import measure_recorded
         from include.service.day import cut_day
         from include.service.form import day_from_params
         from include.service.verdict import request_of
@@ -37,7 +37,6 @@ class ResolveShadowDay(BaseOperator):
             require_free(folder)
             day = cut_day(shadow, chosen.day)
             case = keep_case(request_of(shadow, day, chosen.request), folder)
-        forget_outcomes(folder)
         measure_recorded(case, folder)
         self.add_inlets(files(day, "*.csv"))
         self.add_outlets(files(folder, KEPT))

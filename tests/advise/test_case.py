@@ -11,7 +11,7 @@ from include.advise.bill import bound_of
 from include.advise.candidates import fixed
 from include.advise.case import WHAT_SCALED, keep_case, open_case, seeded
 from include.advise.form import request_from_params
-from include.advise.outcomes import forget_outcomes, measure_recorded, outcome, recorded_outcome
+from include.advise.outcomes import measure_recorded, outcome, recorded_outcome
 from include.advise.request import AdviceRequest
 from include.cli import app
 from include.experiment.spec import require_name
@@ -355,14 +355,16 @@ def test_the_form_has_what_the_command_has() -> None:
 def test_a_new_request_forgets_rows_and_leaves_the_page_until_its_own_is_ready(
     tmp_path: Path, request_: AdviceRequest
 ) -> None:
-    case = keep_case(request_, tmp_path / "out")
-    measure_recorded(case, tmp_path / "out")
-    (tmp_path / "out" / "published").mkdir()
+    out = tmp_path / "out"
+    keep_case(request_, out)
+    for name in ("measurements", "staged", "published"):
+        (out / name).mkdir()
+    (out / "measurements" / "007.json").write_text("[]")
 
-    keep_case(request_, tmp_path / "out")
-    forget_outcomes(tmp_path / "out")
+    measure_recorded(keep_case(request_, out), out)
 
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["case", "published"]
+    assert sorted(path.name for path in out.iterdir()) == ["case", "measurements", "published"]
+    assert [path.name for path in (out / "measurements").iterdir()] == ["000.json"]
 
 
 @pytest.mark.parametrize("found", ["measurements/mine.parquet", "notes.txt", "case/notes.txt"])
