@@ -35,7 +35,6 @@ class Policy:
     """Whether it decides by something that was not recorded: of CPU and busy time the other."""
 
     def build(self, setting: Setting) -> Controller:
-        """The controller with its options."""
         return CONTROLLERS[self.controller].build(setting=setting, **self.options)
 
 

@@ -115,7 +115,6 @@ class _World:
 
     @cached_property
     def setting(self) -> Setting:
-        """What the controller is told."""
         most = self.most_instances
         most *= len(self.topology.operators) if self.operators.shares_slots else 1
         return setting_on(self.topology, self.conditions, most)
@@ -135,7 +134,6 @@ class _World:
 
     @property
     def config(self) -> TestbedConfig:
-        """What the testbed is told."""
         steps, step_s, setting = self.load_per_s.size, self.job.step_s, self.setting
         levels = Levels(
             tuple((np.arange(steps) * step_s).tolist()),

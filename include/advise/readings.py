@@ -41,7 +41,6 @@ class Readings:
 
     @property
     def dip_steps(self) -> int:
-        """Steps of a dip."""
         return dip_steps(self.step_s, self.interval_s)
 
 

@@ -83,7 +83,6 @@ class Actor:
 
     @property
     def failures(self) -> int:
-        """Changes in a row that did not come up."""
         return self._history.failures
 
     def begin(self) -> None:

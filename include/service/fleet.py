@@ -97,7 +97,6 @@ class PaperFleet:
         }
 
     def instances_seen(self, busy: Mapping[str, float]) -> dict[str, InstanceSample]:
-        """Instances as a controller sees them: all run."""
         return {
             name: InstanceSample(
                 instance=name,

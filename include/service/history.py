@@ -87,7 +87,6 @@ class ChangeHistory:
         return sum(each.instances for each in self.changes if now.since(each.at) < HOUR_S)
 
     def after(self, entry: Entry) -> ChangeHistory:
-        """The history with one more entry."""
         about = entry.about
         if entry.kind == "asks":
             change = MadeChange(about["id"], entry.at, about["asks"], about["instances"])

@@ -44,7 +44,6 @@ class FittedLine:
     var_x: float = 0.0
 
     def with_one(self, x: float, y: float) -> FittedLine:
-        """One observation more."""
         count, dx, dy = self.count + 1, x - self.mean_x, y - self.mean_y
         kept = (count - 1) / count
         return FittedLine(

@@ -145,7 +145,6 @@ class Flink(Autoscaler):
             yield unknown_name("version", self.version, ALIGNMENTS)
 
     def initial_memory(self) -> FlinkMemory:
-        """The job has not been seen yet."""
         return FlinkMemory()
 
     def waits(self, memory: FlinkMemory, seen: Observation) -> Why | None:

@@ -39,7 +39,6 @@ class Scaling:
 
     @property
     def most(self) -> int:
-        """The most instances there may be."""
         return min(self.highest, self.key_groups) if self.key_groups else self.highest
 
     @property

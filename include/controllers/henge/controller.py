@@ -79,7 +79,6 @@ class Henge:
         yield from manual_problems(self.instances, self.setting.topology)
 
     def initial_instances(self) -> Mapping[str, int]:
-        """The jobs as they were submitted."""
         return manual_instances(self.instances, self.setting.topology)
 
     def initial_memory(self) -> HengeMemory:

@@ -47,7 +47,6 @@ class Round:
         return Round(self.next_s + round_s, tuple(operators))
 
     def at(self, left: Iterable[str]) -> Round:
-        """The same round with those operators left."""
         return replace(self, left=tuple(left))
 
     def end(self) -> Round:

@@ -44,7 +44,6 @@ class Gains:
         return int(self.now.argmax())
 
     def add(self, row: int) -> None:
-        """Add an instance of the operator ``row``."""
         gain = next(self._next.get(row, iter(())), None)
         if gain is None:
             # Many at once, and the first time for all operators.
