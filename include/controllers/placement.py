@@ -114,18 +114,11 @@ class FreeCapacities(MutableMapping[str, FreeCapacity]):
             self._put_image(op.name, place)
             self._images_since[host] = images | {op.name}
 
-    def may_have_room(
-        self, cores: NDArray[np.float64], memory_mb: NDArray[np.float64], *, only_up: bool
-    ) -> NDArray[np.bool_]:
-        """Of instances with these needs, false for those that fit nowhere for sure.
+    def most_left(self, *, only_up: bool) -> Capacity:
+        """The most CPU and the most memory that are left on any host; it need not be the same.
 
         With ``only_up`` hosts that boot do not count.
         """
-        most = self.most_left(only_up=only_up)
-        return np.asarray((cores <= most.cpu_cores) & (memory_mb <= most.memory_mb))
-
-    def most_left(self, *, only_up: bool) -> Capacity:
-        """The most CPU and the most memory that are left on any host; it need not be the same."""
         left = self._numbers[2:4, self._numbers[4] > 0] if only_up else self._numbers[2:4]
         return Capacity(*left.max(axis=1, initial=0.0).tolist())
 

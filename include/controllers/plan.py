@@ -166,8 +166,11 @@ class Plan:
 
         Quick, and true for some of them; with ``only_up`` hosts that boot do not count.
         """
-        needs = [(op.cpu_cores, op.memory_mb) for op in map(self.operator, self._place)]
-        return self.free.may_have_room(*np.array(needs).T, only_up=only_up)
+        most = self.free.most_left(only_up=only_up)
+        operators = map(self.operator, self._place)
+        return np.array(
+            [op.cpu_cores <= most.cpu_cores and op.memory_mb <= most.memory_mb for op in operators]
+        )
 
     def most_suitable(self, op: Operator, *, only_up: bool = False) -> str | None:
         """Algorithm 2's host with room, or None; where instances share the CPU, the emptiest.
