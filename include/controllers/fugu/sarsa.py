@@ -13,9 +13,9 @@ from itertools import pairwise
 from typing import TypeVar
 
 T = TypeVar("T")
-N = TypeVar("N", int, float)
 
-Row = tuple[float, float, float]
+Row = tuple[float, ...]
+"""The expected rewards of IN, NONE and OUT."""
 IN, NONE, OUT = 0, 1, 2
 NAMES = ("scale in", "no action", "scale out")
 
@@ -72,7 +72,7 @@ class Table:
     """Expected rewards of a host, how often each was updated, and the decision before."""
 
     rewards: tuple[Row, ...]
-    visits: tuple[tuple[int, int, int], ...]
+    visits: tuple[tuple[int, ...], ...]
     last: Transition | None = None
 
 
@@ -106,10 +106,8 @@ def _interpolated(beyond: float) -> Row:
     for (start, *low), (end, *high) in pairwise(_BEYOND):
         if beyond <= end:
             share = (beyond - start) / (end - start)
-            asked, none, opposite = (a + share * (b - a) for a, b in zip(low, high, strict=True))
-            return asked, none, opposite
-    _, asked, none, opposite = _BEYOND[-1]
-    return asked, none, opposite
+            return tuple(a + share * (b - a) for a, b in zip(low, high, strict=True))
+    return _BEYOND[-1][1:]
 
 
 def best_action(row: Row) -> int:
@@ -145,10 +143,10 @@ def learn(table: Table, utilisation: float, learning: Learning) -> Table:
         learning.beta,
         table.rewards[learning.state(utilisation)][step.action],
     )
-    rewards = _with(table.rewards, step.state, _with_entry(row, step.action, new))
+    rewards = _with(table.rewards, step.state, _with(row, step.action, new))
     if best_action(rewards[step.state]) != best_action(row):
         rewards = monotone(rewards, step.state)
-    counted = _with_entry(visits, step.action, visits[step.action] + 1)
+    counted = _with(visits, step.action, visits[step.action] + 1)
     return Table(rewards, _with(table.visits, step.state, counted))
 
 
@@ -176,21 +174,12 @@ def _at_least(row: Row, action: int) -> Row:
     if best_action(row) >= action:
         return row
     most = max(row[action:]) - _JUST_BELOW
-    first, second, third = (
-        min(value, most) if i < action else value for i, value in enumerate(row)
-    )
-    return first, second, third
+    return tuple(min(value, most) if i < action else value for i, value in enumerate(row))
 
 
 def _with(values: tuple[T, ...], position: int, value: T) -> tuple[T, ...]:
     """A copy of a tuple with another value at one position."""
     return (*values[:position], value, *values[position + 1 :])
-
-
-def _with_entry(row: tuple[N, N, N], action: int, value: N) -> tuple[N, N, N]:
-    """A copy of a row with another value for one action."""
-    scale_in, none, out = (value if i == action else old for i, old in enumerate(row))
-    return scale_in, none, out
 
 
 def decided(table: Table, step: Transition | None) -> Table:
