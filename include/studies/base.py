@@ -192,9 +192,13 @@ def known(figures: Mapping[Any, Any], key: Any) -> Any:
     return figures[key]
 
 
-def named(*predicates: Predicate) -> Mapping[str, Predicate]:
-    """Predicates by the name that claims.yaml uses: that of the function."""
-    return {predicate.__name__.removeprefix("_"): predicate for predicate in predicates}
+def predicates_of(module: Mapping[str, Any]) -> Mapping[str, Predicate]:
+    """What the claims.yaml beside a module asks of it: its predicate ``x`` is ``_x`` there.
+
+    ``module`` are the globals of the module. Raises KeyError for a predicate that it lacks.
+    """
+    claims = read_claims(Path(module["__file__"]).parent)
+    return {claim["predicate"]: module[f"_{claim['predicate']}"] for claim in claims}
 
 
 def ask(predicate: Predicate, *of: Any) -> tuple[ClaimOutcome, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from statistics import fmean
 
-from include.studies.base import Answer, named
+from include.studies.base import Answer, predicates_of
 from include.studies.fugu.metrics import Case, FuguMetrics
 
 LOCAL, GLOBAL, SARSA = "fugu-local", "fugu-global", "fugu-sarsa"
@@ -236,29 +236,4 @@ def _ms(values: Mapping[str, float]) -> str:
     return _in_words(values, "{:.0f} ms")
 
 
-PREDICATES = named(
-    _local_default,
-    _lower_lower,
-    _higher_lower,
-    _upper_costs_latency,
-    _upper_07_migrates,
-    _upper_09_overloads,
-    _local_maximum,
-    _global_default,
-    _global_latency,
-    _global_maximum,
-    _sarsa_utilisation,
-    _sarsa_latency,
-    _sarsa_robust,
-    _sarsa_gains,
-    _sarsa_utilisation_higher,
-    _sarsa_saves_hosts,
-    _day_2_local,
-    _days_sarsa,
-    _days_sarsa_better,
-    _learning_utilisation,
-    _learning_latency,
-    _more_is_worse,
-    _impact_is_worst,
-    _all_beat_local,
-)
+PREDICATES = predicates_of(globals())

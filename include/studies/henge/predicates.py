@@ -7,7 +7,7 @@ from itertools import pairwise
 from statistics import fmean
 
 from include.model.decision import Reason
-from include.studies.base import Answer, known, named
+from include.studies.base import Answer, known, predicates_of
 from include.studies.henge.metrics import FULL, START_S, HengeMetrics, HengeRun
 
 MIDDLE = "linear.bolt_middle"
@@ -328,35 +328,4 @@ def _nodes_rounds(metrics: HengeMetrics) -> Answer:
     return rounds[0] <= 2 * max(1, min(rounds[1:])), ", ".join(map(str, rounds))
 
 
-PREDICATES = named(
-    _initial_reaches_max,
-    _initial_unachievable,
-    _initial_rounds_70,
-    _initial_rounds_60,
-    _initial_stringent_more,
-    _initial_hogging,
-    _priorities_order,
-    _priorities_time,
-    _hybrid_time,
-    _hybrid_once,
-    _spikes_hidden,
-    _triple_juice,
-    _outage_still,
-    _outage_recovers,
-    _diurnal_average,
-    _diurnal_manual,
-    _diurnal_percentiles,
-    _diurnal_hour_15,
-    _diurnal_second_peak,
-    _production_median,
-    _production_reversion,
-    _spike_recovers,
-    _spike_reduction,
-    _stateful_converge,
-    _growing_max,
-    _growing_contention,
-    _growing_old_jobs,
-    _nodes_overloaded,
-    _nodes_more,
-    _nodes_rounds,
-)
+PREDICATES = predicates_of(globals())

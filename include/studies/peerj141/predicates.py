@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from include.model.compliance import LEVEL_NAMES
-from include.studies.base import Answer, named
+from include.studies.base import Answer, predicates_of
 from include.studies.peerj141.metrics import PeerjMetrics, as_printed
 
 BTUS = (10.0, 30.0, 60.0)
@@ -231,26 +231,4 @@ def _by_btu(values: Sequence[float], form: str, btus: Sequence[float] = BTUS) ->
     )
 
 
-PREDICATES = named(
-    _better_compliance,
-    _gain_range,
-    _over_90,
-    _rises_with_btu,
-    _fewer_scalings_with_btu,
-    _fewer_scalings_than_threshold,
-    _short_btus_cost_more,
-    _btu60_costs_less,
-    _btu10_real_time_costs_more,
-    _others_cost_less,
-    _largest_saving,
-    _more_instances,
-    _instances_grow,
-    _cut_at_60,
-    _no_hosts_after_80,
-    _like_stepwise,
-    _long_btus_detach,
-    _better_aligned,
-    _fewer_scalings_in_second_half,
-    _low_real_time,
-    _meets_requirements,
-)
+PREDICATES = predicates_of(globals())

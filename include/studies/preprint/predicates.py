@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from include.studies.base import Answer, known, named
+from include.studies.base import Answer, known, predicates_of
 
 Means = Mapping[tuple[str, str], float]
 """By approach (btu_based, threshold_based) and metric."""
@@ -48,11 +48,4 @@ def _slower_to_adapt(means: Means) -> Answer:
     return own > other, f"BTU-based {own:.1f} s, threshold {other:.1f} s"
 
 
-PREDICATES = named(
-    _cheaper,
-    _cheaper_than_constant,
-    _early_releases,
-    _fewer_scalings,
-    _high_volume_operators,
-    _slower_to_adapt,
-)
+PREDICATES = predicates_of(globals())

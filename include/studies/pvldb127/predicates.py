@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from include.studies.base import Answer, NotKnown, named
+from include.studies.base import Answer, NotKnown, predicates_of
 from include.studies.pvldb127.metrics import PvldbMetrics, welch_p
 from include.studies.pvldb127.published import (
     EVENTS,
@@ -193,21 +193,4 @@ def _prompt(metrics: PvldbMetrics) -> Answer:
     return grown["EKF"] > grown["GW"], text
 
 
-PREDICATES = named(
-    _vm_time_order,
-    _events_order,
-    _image_order,
-    _query_order,
-    _fewest_violations,
-    _events_by_80,
-    _vm_time_moderate,
-    _processing_by_25,
-    _square_cheapest,
-    _lab_dearest,
-    _square_events,
-    _square_violations,
-    _significant,
-    _asymmetric,
-    _more_vms,
-    _prompt,
-)
+PREDICATES = predicates_of(globals())
