@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from statistics import fmean
 
 from include.studies.base import Answer, predicates_of
@@ -28,8 +29,8 @@ def _both(metrics: FuguMetrics, one: Case) -> tuple[float, float]:
     return metrics.mean(one, "avg_utilisation"), metrics.mean(one, "latency_p90_ms")
 
 
-def _is(metrics: FuguMetrics, one: Case, utilisation: float, latency_ms: float) -> Answer:
-    pairs = _both(metrics, one)
+def _is(metrics: FuguMetrics, controller: str, utilisation: float, latency_ms: float) -> Answer:
+    pairs = _both(metrics, case(controller))
     holds = (
         abs(pairs[0] - utilisation) <= UTILISATION_AROUND
         and abs(pairs[1] / latency_ms - 1) <= LATENCY_AROUND
@@ -37,20 +38,8 @@ def _is(metrics: FuguMetrics, one: Case, utilisation: float, latency_ms: float) 
     return holds, f"{pairs[0]:.2f} and {pairs[1]:.0f} ms"
 
 
-def _local_default(metrics: FuguMetrics) -> Answer:
-    return _is(metrics, case(LOCAL), 0.52, 1850)
-
-
-def _global_default(metrics: FuguMetrics) -> Answer:
-    return _is(metrics, case(GLOBAL), 0.49, 2340)
-
-
-def _lower_lower(metrics: FuguMetrics) -> Answer:
-    return _moved(metrics, "lower 0.2", -1)
-
-
-def _higher_lower(metrics: FuguMetrics) -> Answer:
-    return _moved(metrics, "lower 0.4", 1)
+_local_default = partial(_is, controller=LOCAL, utilisation=0.52, latency_ms=1850)
+_global_default = partial(_is, controller=GLOBAL, utilisation=0.49, latency_ms=2340)
 
 
 def _moved(metrics: FuguMetrics, configuration: str, sign: int) -> Answer:
@@ -66,6 +55,10 @@ def _moved(metrics: FuguMetrics, configuration: str, sign: int) -> Answer:
         for name, one in ((configuration, own), ("default", default))
     )
     return min(changes) > 0, numbers
+
+
+_lower_lower = partial(_moved, configuration="lower 0.2", sign=-1)
+_higher_lower = partial(_moved, configuration="lower 0.4", sign=1)
 
 
 def _upper_costs_latency(metrics: FuguMetrics) -> Answer:

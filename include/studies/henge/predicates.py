@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from itertools import pairwise
 from statistics import fmean
 
@@ -62,12 +63,8 @@ def _rounds(metrics: HengeMetrics, slo_ms: int, most: tuple[int, int]) -> Answer
     )
 
 
-def _initial_rounds_70(metrics: HengeMetrics) -> Answer:
-    return _rounds(metrics, 70, (1, 2))
-
-
-def _initial_rounds_60(metrics: HengeMetrics) -> Answer:
-    return _rounds(metrics, 60, (2, 5))
+_initial_rounds_70 = partial(_rounds, slo_ms=70, most=(1, 2))
+_initial_rounds_60 = partial(_rounds, slo_ms=60, most=(2, 5))
 
 
 def _initial_stringent_more(metrics: HengeMetrics) -> Answer:
@@ -108,7 +105,8 @@ def _priorities_order(metrics: HengeMetrics) -> Answer:
     return order == sorted(order, key=lambda job: -worth[job]), " ".join(order)
 
 
-def _meets_by(run: HengeRun, limit_s: float) -> Answer:
+def _meets_by(metrics: HengeMetrics, topology: str, limit_s: float) -> Answer:
+    run = metrics.one(topology)
     reached_s = run.at_max(START_S)
     if reached_s is None:
         return False, f"at most {run.satisfaction.max():.1f} %"
@@ -116,12 +114,8 @@ def _meets_by(run: HengeRun, limit_s: float) -> Answer:
     return reached_s <= limit_s, f"maximum at {reached_s:.0f} s after {rounds} rounds"
 
 
-def _priorities_time(metrics: HengeMetrics) -> Answer:
-    return _meets_by(metrics.one("tenants_priorities"), 1800)
-
-
-def _hybrid_time(metrics: HengeMetrics) -> Answer:
-    return _meets_by(metrics.one("tenants_hybrid"), 1710)
+_priorities_time = partial(_meets_by, topology="tenants_priorities", limit_s=1800)
+_hybrid_time = partial(_meets_by, topology="tenants_hybrid", limit_s=1710)
 
 
 def _hybrid_once(metrics: HengeMetrics) -> Answer:

@@ -7,6 +7,7 @@ as the paper prints it. A figure that is not known raises NotKnown.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 
 from include.model.compliance import LEVEL_NAMES
@@ -94,20 +95,16 @@ def _fewer_scalings_with_btu(metrics: PeerjMetrics, pattern: str) -> Answer:
     return counts == sorted(counts, reverse=True), _by_btu(counts, "{:.0f}")
 
 
-def _fewer_scalings_than_threshold(metrics: PeerjMetrics, pattern: str) -> Answer:
-    return _fewer_than_threshold(metrics, pattern, BTUS[1:], 0)
-
-
-def _fewer_scalings_in_second_half(metrics: PeerjMetrics, pattern: str) -> Answer:
-    return _fewer_than_threshold(metrics, pattern, BTUS, 60)
-
-
 def _fewer_than_threshold(
     metrics: PeerjMetrics, pattern: str, btus: Sequence[float], from_min: int
 ) -> Answer:
     counts = [metrics.scalings(pattern, "btu", btu, from_min) for btu in btus]
     other = metrics.scalings(pattern, "threshold", btus[0], from_min)
     return max(counts) < other, f"{_by_btu(counts, '{:.0f}', btus)}; threshold {other:.0f}"
+
+
+_fewer_scalings_than_threshold = partial(_fewer_than_threshold, btus=BTUS[1:], from_min=0)
+_fewer_scalings_in_second_half = partial(_fewer_than_threshold, btus=BTUS, from_min=60)
 
 
 def _short_btus_cost_more(metrics: PeerjMetrics, pattern: str) -> Answer:

@@ -6,6 +6,7 @@ A predicate about a scenario that was not measured raises NotKnown.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from include.studies.base import Answer, NotKnown, predicates_of
 from include.studies.pvldb127.metrics import PvldbMetrics, welch_p
@@ -62,20 +63,10 @@ def _rising(metrics: PvldbMetrics, metric: str, *, falling: bool = False) -> Ans
     return _ordered(metrics, metric, lambda values: values == sorted(values, reverse=falling))
 
 
-def _vm_time_order(metrics: PvldbMetrics) -> Answer:
-    return _rising(metrics, VM_TIME)
-
-
-def _events_order(metrics: PvldbMetrics) -> Answer:
-    return _rising(metrics, EVENTS, falling=True)
-
-
-def _image_order(metrics: PvldbMetrics) -> Answer:
-    return _rising(metrics, IMAGE_TIME, falling=True)
-
-
-def _query_order(metrics: PvldbMetrics) -> Answer:
-    return _rising(metrics, QUERY_TIME, falling=True)
+_vm_time_order = partial(_rising, metric=VM_TIME)
+_events_order = partial(_rising, metric=EVENTS, falling=True)
+_image_order = partial(_rising, metric=IMAGE_TIME, falling=True)
+_query_order = partial(_rising, metric=QUERY_TIME, falling=True)
 
 
 def _fewest_violations(metrics: PvldbMetrics) -> Answer:
@@ -95,20 +86,19 @@ def _changes(metrics: PvldbMetrics, metric: str) -> tuple[dict[tuple[str, str], 
     return changes, text
 
 
-def _events_by_80(metrics: PvldbMetrics) -> Answer:
-    changes, text = _changes(metrics, EVENTS)
-    return max(changes.values()) <= -80, text
+def _fall_by(metrics: PvldbMetrics, metric: str, percent: float) -> Answer:
+    changes, text = _changes(metrics, metric)
+    return max(changes.values()) <= -percent, text
+
+
+_events_by_80 = partial(_fall_by, metric=EVENTS, percent=80)
+_processing_by_25 = partial(_fall_by, metric=IMAGE_TIME, percent=25)
 
 
 def _vm_time_moderate(metrics: PvldbMetrics) -> Answer:
     """A price is paid, and a moderate one: more VM time than with either filter, everywhere."""
     changes, text = _changes(metrics, VM_TIME)
     return min(changes.values()) > 0 and max(changes.values()) <= MOST_VM_TIME_PERCENT, text
-
-
-def _processing_by_25(metrics: PvldbMetrics) -> Answer:
-    changes, text = _changes(metrics, IMAGE_TIME)
-    return max(changes.values()) <= -25, text
 
 
 def _extreme(metrics: PvldbMetrics, metric: str, scenario: str, pick: Callable[..., str]) -> Answer:
@@ -119,20 +109,10 @@ def _extreme(metrics: PvldbMetrics, metric: str, scenario: str, pick: Callable[.
     return pick(metrics.asked, key=lambda one: changes[one, "GW"]) == scenario, text
 
 
-def _square_cheapest(metrics: PvldbMetrics) -> Answer:
-    return _extreme(metrics, VM_TIME, "square", min)
-
-
-def _lab_dearest(metrics: PvldbMetrics) -> Answer:
-    return _extreme(metrics, VM_TIME, "lab", max)
-
-
-def _square_events(metrics: PvldbMetrics) -> Answer:
-    return _extreme(metrics, EVENTS, "square", min)
-
-
-def _square_violations(metrics: PvldbMetrics) -> Answer:
-    return _extreme(metrics, VIOLATIONS, "square", min)
+_square_cheapest = partial(_extreme, metric=VM_TIME, scenario="square", pick=min)
+_lab_dearest = partial(_extreme, metric=VM_TIME, scenario="lab", pick=max)
+_square_events = partial(_extreme, metric=EVENTS, scenario="square", pick=min)
+_square_violations = partial(_extreme, metric=VIOLATIONS, scenario="square", pick=min)
 
 
 def _significant(metrics: PvldbMetrics) -> Answer:
