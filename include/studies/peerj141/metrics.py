@@ -9,7 +9,7 @@ from typing import Any
 
 from include.results.reports.comparison import PublishedFigure
 from include.studies.base import known
-from include.studies.peerj141.published import METRICS, CellKey, is_compliance
+from include.studies.peerj141.published import METRICS, CellKey
 from include.studies.results import Rows
 
 Case = tuple[str, str, float]
@@ -32,6 +32,10 @@ class PeerjMetrics:
     def cell(self, pattern: str, policy: str, btu_min: float, metric: str) -> float:
         """The mean of one cell. Raises NotKnown."""
         return float(known(self.cells, (pattern, policy, btu_min, metric)))
+
+    def compliance(self, pattern: str, policy: str, level: str, btu_min: float) -> int:
+        """A compliance as the paper prints it, in whole percent. Raises NotKnown."""
+        return round(self.cell(pattern, policy, btu_min, f"{level}_compliance"))
 
     def scalings(self, pattern: str, policy: str, btu_min: float, from_min: int = 0) -> float:
         """Instances scaled or moved from a minute to the end, per run. Raises NotKnown."""
@@ -121,11 +125,6 @@ def _activities(scaling: Rows, cases: Mapping[str, Sequence[Case]]) -> dict[Case
         case: [count / len(runs[case]) for _, count in sorted(minutes.items())]
         for case, minutes in counts.items()
     }
-
-
-def as_printed(metric: str, value: float) -> float:
-    """A compliance as the paper prints it: a whole percent."""
-    return round(value) if is_compliance(metric) else value
 
 
 def _correlation(xs: Sequence[float], ys: Sequence[float]) -> float:

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from include.model.compliance import LEVEL_NAMES
 from include.studies.base import Answer, predicates_of
-from include.studies.peerj141.metrics import PeerjMetrics, as_printed
+from include.studies.peerj141.metrics import PeerjMetrics
 
 BTUS = (10.0, 30.0, 60.0)
 AROUND_POINTS = 2.5
@@ -24,11 +24,10 @@ _SHORT = {"real_time": "rt", "near_real_time": "nrt", "relaxed": "rel"}
 def _gains(metrics: PeerjMetrics, pattern: str) -> dict[tuple[str, float], float]:
     """Compliance of the BTU-based approach minus that of the threshold, in printed points."""
     return {
-        (level, btu): as_printed(metric, metrics.cell(pattern, "btu", btu, metric))
-        - as_printed(metric, metrics.cell(pattern, "threshold", btu, metric))
+        (level, btu): metrics.compliance(pattern, "btu", level, btu)
+        - metrics.compliance(pattern, "threshold", level, btu)
         for level in LEVEL_NAMES
         for btu in BTUS
-        for metric in [f"{level}_compliance"]
     }
 
 
@@ -37,10 +36,9 @@ def _shares(
 ) -> dict[tuple[str, float], float]:
     """Near real-time and relaxed compliance of the BTU-based approach, in printed percents."""
     return {
-        (level, btu): as_printed(metric, metrics.cell(pattern, "btu", btu, metric))
+        (level, btu): metrics.compliance(pattern, "btu", level, btu)
         for level in LEVEL_NAMES[1:]
         for btu in btus
-        for metric in [f"{level}_compliance"]
     }
 
 
@@ -170,13 +168,12 @@ def _no_hosts_after_80(metrics: PeerjMetrics, pattern: str) -> Answer:
 def _like_stepwise(metrics: PeerjMetrics, pattern: str) -> Answer:
     off = {
         (policy, level, btu): abs(
-            as_printed(metric, metrics.cell(pattern, policy, btu, metric))
-            - as_printed(metric, metrics.cell("stepwise", policy, btu, metric))
+            metrics.compliance(pattern, policy, level, btu)
+            - metrics.compliance("stepwise", policy, level, btu)
         )
         for policy in ("btu", "threshold")
         for level in LEVEL_NAMES
         for btu in BTUS
-        for metric in [f"{level}_compliance"]
     }
     most = max(off, key=lambda key: off[key])
     holds = off[most] < 3 if pattern == "random_walk_1" else off[most] <= 3
