@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from statistics import fmean
 
 from include.experiment.run import Run
-from include.model.compliance import LEVELS
+from include.model.compliance import LEVEL_NAMES, LEVELS
 from include.results.tables.staged import Row
 from include.runs.measurements.store import RunStore
 from include.studies.base import NotKnown, measured_rows
@@ -17,23 +16,14 @@ from include.studies.results import Rows
 ACTIVITIES = ("upscaling", "downscaling", "migration", "host_leased", "host_released")
 
 
-@dataclass(frozen=True, slots=True)
-class RunFigures:
-    """What one run is held against another by.
-
-    ``compliance_percent`` by level, ``instances`` and ``hosts`` by minute (means over operators'
-    readings), ``activities`` by kind.
-    """
-
-    compliance_percent: dict[str, float]
-    within_by_operator: dict[str, float]
-    instances: list[float]
-    hosts: list[float]
-    activities: dict[str, int]
+COMPLIANCE = {level: f"{level} compliance (percent)" for level in LEVEL_NAMES}
+"""What the figure of each level is called."""
+Figures = Mapping[str, float]
+"""What one run is held against another by, in the order of the page."""
 
 
-def figures_of(run: Run, store: RunStore) -> RunFigures:
-    """Read a complete run."""
+def figures_of(run: Run, store: RunStore) -> Figures:
+    """Read a complete run. Instances are of all operators, by minute means over its readings."""
     slo_ms = {op.name: op.slo_ms for op in run.topology.operators}
     durations = measured_rows(store, "processing_duration").to_pylist()
     shares = [row["duration_ms"] / slo_ms[row["operator"]] for row in durations]
@@ -41,22 +31,25 @@ def figures_of(run: Run, store: RunStore) -> RunFigures:
     own: dict[str, list[bool]] = {name: [] for name in slo_ms}
     for row, share in zip(durations, shares, strict=True):
         own[row["operator"]].append(share <= 1)
-    return RunFigures(
-        {name: 100 * fmean(share <= limit for share in shares) for name, limit in LEVELS},
-        {name: 100 * fmean(values) for name, values in own.items() if values},
-        _instances(measured_rows(store, "queue").to_pylist()),
-        _leased(measured_rows(store, "lease").to_pylist(), run.spec.duration_s),
-        {name: activities.count(name) for name in ACTIVITIES},
-    )
+    instances = _instances(measured_rows(store, "queue").to_pylist())
+    hosts = _leased(measured_rows(store, "lease").to_pylist(), run.spec.duration_s)
+    figures = {COMPLIANCE[name]: 100 * fmean(s <= limit for s in shares) for name, limit in LEVELS}
+    for name, values in own.items():
+        if values:
+            figures[f"real_time compliance of {name} (percent)"] = 100 * fmean(values)
+    figures |= {"instances": fmean(instances), "hosts": fmean(hosts)}
+    figures |= {f"instances in minute {n}": mean for n, mean in enumerate(instances, start=1)}
+    figures |= {f"hosts in minute {n}": mean for n, mean in enumerate(hosts, start=1)}
+    return figures | {kind: float(activities.count(kind)) for kind in ACTIVITIES}
 
 
-def cell_figures(run: RunFigures) -> dict[str, float]:
+def cell_figures(run: Figures) -> dict[str, float]:
     """The figures of a run that stand in cells.csv, units in their names."""
     return {
-        **{f"{level}_compliance_percent": v for level, v in run.compliance_percent.items()},
-        "instances_mean_count": fmean(run.instances),
-        "hosts_mean_count": fmean(run.hosts),
-        **{f"{kind}_count": float(count) for kind, count in run.activities.items()},
+        **{f"{level}_compliance_percent": run[name] for level, name in COMPLIANCE.items()},
+        "instances_mean_count": run["instances"],
+        "hosts_mean_count": run["hosts"],
+        **{f"{kind}_count": run[kind] for kind in ACTIVITIES},
     }
 
 
@@ -85,49 +78,26 @@ def _leased(leases: Rows, duration_s: float) -> list[float]:
 class LiveMetrics:
     """The run on real containers (none where it was left out), and its simulations."""
 
-    live: Sequence[RunFigures]
-    simulated: Sequence[RunFigures]
-
-    def compliance(self, level: str) -> Row:
-        """The row of a level's compliance. Raises NotKnown where a run is missing."""
-        return self._row(f"{level} compliance (percent)", lambda run: run.compliance_percent[level])
-
-    def instances(self) -> Row:
-        """The row of the instances, over the run. Raises NotKnown where a run is missing."""
-        return self._row("instances", lambda run: fmean(run.instances))
+    live: Sequence[Figures]
+    simulated: Sequence[Figures]
 
     def rows(self) -> list[Row]:
-        """Every figure: ``what``, ``live``, and of the simulations ``mean``, ``low``, ``high``."""
-        return [*self._rows()] if self.live and self.simulated else []
+        """Every figure of the run on real containers."""
+        return [self.row(what) for run in self.live for what in run] if self.simulated else []
 
-    def _rows(self) -> Iterator[Row]:
-        (live,) = self.live
-        yield from map(self.compliance, live.compliance_percent)
-        for name in live.within_by_operator:
-            what = f"real_time compliance of {name} (percent)"
-            yield self._row(what, partial(_of, "within_by_operator", name))
-        yield self.instances()
-        yield self._row("hosts", lambda run: fmean(run.hosts))
-        for what in ("instances", "hosts"):
-            for minute, _ in enumerate(getattr(live, what)):
-                yield self._row(f"{what} in minute {minute + 1}", partial(_of, what, minute))
-        for kind in live.activities:
-            yield self._row(kind, partial(_of, "activities", kind))
+    def row(self, what: str) -> Row:
+        """A figure: ``what``, ``live``, and of the simulations ``mean``, ``low``, ``high``.
 
-    def _row(self, what: str, figure: Callable[[RunFigures], float]) -> Row:
+        That of an operator of which a simulation recorded nothing is 0. Raises NotKnown where a
+        run is missing.
+        """
         if not (self.live and self.simulated):
             raise NotKnown(what)
-        simulated = [float(figure(run)) for run in self.simulated]
+        simulated = [run.get(what, 0.0) for run in self.simulated]
         return {
             "what": what,
-            "live": float(figure(self.live[0])),
+            "live": self.live[0][what],
             "mean": fmean(simulated),
             "low": min(simulated),
             "high": max(simulated),
         }
-
-
-def _of(field: str, part: str | int, run: RunFigures) -> float:
-    """One figure of several; that of an operator of which nothing was recorded is 0."""
-    figures = getattr(run, field)
-    return float(figures.get(part, 0.0) if isinstance(figures, dict) else figures[part])

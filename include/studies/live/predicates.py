@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import partial
 
 from include.studies.base import Answer, Predicate
-from include.studies.live.metrics import LiveMetrics
+from include.studies.live.metrics import COMPLIANCE, LiveMetrics
 
 COMPLIANCE_POINTS, INSTANCES_PERCENT = 5.0, 15.0
 """How far the simulator may be off: points of compliance, percent of all instances."""
@@ -14,7 +14,7 @@ COMPLIANCE_POINTS, INSTANCES_PERCENT = 5.0, 15.0
 
 def compliance_is_near(level: str, metrics: LiveMetrics) -> Answer:
     """The mean of the simulations is within so many points."""
-    row = metrics.compliance(level)
+    row = metrics.row(COMPLIANCE[level])
     off = abs(row["mean"] - row["live"])
     detail = f"{row['live']:.1f} % live, {row['mean']:.1f} % simulated: {off:.1f} points off"
     return off <= COMPLIANCE_POINTS, detail
@@ -22,7 +22,7 @@ def compliance_is_near(level: str, metrics: LiveMetrics) -> Answer:
 
 def instances_are_near(metrics: LiveMetrics) -> Answer:
     """The mean of the simulations is within so many percent."""
-    row = metrics.instances()
+    row = metrics.row("instances")
     off = 100 * abs(row["mean"] / row["live"] - 1)
     detail = f"{row['live']:.1f} live, {row['mean']:.1f} simulated: {off:.1f} % off"
     return off <= INSTANCES_PERCENT, detail

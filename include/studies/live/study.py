@@ -18,7 +18,7 @@ from include.studies.base import (
     read_claims,
     runs_of,
 )
-from include.studies.live.metrics import LiveMetrics, RunFigures, cell_figures, figures_of
+from include.studies.live.metrics import Figures, LiveMetrics, cell_figures, figures_of
 from include.studies.live.predicates import PREDICATES
 from include.studies.results import Rows, StudyResults
 
@@ -43,7 +43,7 @@ def runs(seeds: Sequence[int] | None = None) -> list[RunSpec]:
 
 def evaluate(measured: StudyData) -> StudyResults:
     """One row per claim, and every figure side by side."""
-    figures: dict[bool, list[RunFigures]] = {True: [], False: []}
+    figures: dict[bool, list[Figures]] = {True: [], False: []}
     for run in measured.runs:
         figures[run.testbed == "simulated"].append(figures_of(resolve(run), measured.store(run)))
     metrics = LiveMetrics(live=figures[False], simulated=figures[True])

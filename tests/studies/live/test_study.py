@@ -9,23 +9,23 @@ import pytest
 from include.experiment.run import resolve
 from include.runs.stages import run_all, store_of
 from include.studies.base import ClaimOutcome, StudyData, ask
-from include.studies.live.metrics import LiveMetrics, RunFigures, figures_of
+from include.studies.live.metrics import COMPLIANCE, LiveMetrics, figures_of
 from include.studies.live.predicates import PREDICATES
 from include.studies.live.study import STUDY, evaluate
 from tests.builders import run_spec
 
-NEAR = RunFigures(
-    {"real_time": 80.0, "near_real_time": 85.0, "relaxed": 90.0},
-    {"O1": 40.0},
-    [10.0, 10.0],
-    [2.0, 2.0],
-    {"upscaling": 3},
-)
+NEAR = {
+    **dict(zip(COMPLIANCE.values(), (80.0, 85.0, 90.0), strict=True)),
+    "real_time compliance of O1 (percent)": 40.0,
+    "instances": 10.0,
+    "instances in minute 2": 10.0,
+    "upscaling": 3.0,
+}
 
 
 def off_by(points: float = 0.0, instances: float = 0.0) -> LiveMetrics:
-    compliance = {level: share + points for level, share in NEAR.compliance_percent.items()}
-    far = replace(NEAR, compliance_percent=compliance, instances=[10.0, 10.0 + 2 * instances])
+    far = NEAR | {name: NEAR[name] + points for name in COMPLIANCE.values()}
+    far |= {"instances": 10.0 + instances, "instances in minute 2": 10.0 + 2 * instances}
     return LiveMetrics([NEAR], [far, far])
 
 
@@ -67,8 +67,9 @@ def test_figures_are_those_of_the_measured_rows(tmp_path_factory: pytest.TempPat
     spec = run_spec(experiment="compared", btu_min=1, duration_min=2)
     run_all(spec, root)
     figures = figures_of(resolve(spec), store_of(spec, root))
-    assert len(figures.instances) == len(figures.hosts) == 2
-    assert figures.instances[0] >= 9
-    assert figures.compliance_percent["real_time"] < figures.compliance_percent["relaxed"]
+    assert {"instances in minute 2", "hosts in minute 2"} < set(figures)
+    assert "hosts in minute 3" not in figures
+    assert figures["instances in minute 1"] >= 9
+    assert figures[COMPLIANCE["real_time"]] < figures[COMPLIANCE["relaxed"]]
     alone = evaluate(StudyData(root / "compared", [spec]))
     assert {row["holds"] for row in alone.claims} == {""}
