@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from statistics import fmean, stdev
 from typing import Any
 
@@ -19,39 +19,26 @@ Case = tuple[str, str, str]
 """Controller, configuration ("default" or what differs from it) and pattern."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FuguRun:
-    """One run as the paper measures it, section V: means over measurement points of the least,
-    mean and highest utilisation of a host (shares of its CPU), and percentiles over them of the
-    mean latency of the queries. ``overload_share`` of all readings of a host are overloaded.
-    """
-
-    points: int
-    min_utilisation: float
-    avg_utilisation: float
-    max_utilisation: float
-    latency_p10_ms: float
-    latency_p50_ms: float
-    latency_p90_ms: float
-    latency_mean_ms: float
-    hosts: float
-    migrations: int
-    host_changes: int
-    overload_share: float
-
-
-METRICS = tuple(field.name for field in fields(FuguRun))
-UNITS = {name: name for name in METRICS if name.endswith("_ms")} | {
+METRICS: Mapping[str, str] = {
     "points": "measurement_points_count",
     "min_utilisation": "min_utilisation_share",
     "avg_utilisation": "avg_utilisation_share",
     "max_utilisation": "max_utilisation_share",
+    "latency_p10_ms": "latency_p10_ms",
+    "latency_p50_ms": "latency_p50_ms",
+    "latency_p90_ms": "latency_p90_ms",
+    "latency_mean_ms": "latency_mean_ms",
     "hosts": "hosts_mean_count",
     "migrations": "migrations_count",
     "host_changes": "host_changes_count",
     "overload_share": "overloaded_readings_share",
 }
 """What each is called where its unit must be in the name, as in cells.csv."""
+FuguRun = Mapping[str, float]
+"""METRICS of one run as the paper measures it, section V: means over measurement points of the
+least, mean and highest utilisation of a host (shares of its CPU), and percentiles over them of the
+mean latency of the queries. ``overload_share`` of all readings of a host are overloaded.
+"""
 
 
 def read_run(measured: StudyData, spec: RunSpec) -> FuguRun:
@@ -67,20 +54,20 @@ def read_run(measured: StudyData, spec: RunSpec) -> FuguRun:
     delivered = (values[~np.isnan(values)] for values in latency)
     latency_ms = np.array([values.mean() for values in delivered if values.size])
     p10, p50, p90 = np.percentile(latency_ms, [10, 50, 90]).tolist()
-    return FuguRun(
-        points=len(per_point),
-        min_utilisation=fmean(float(values.min()) for values in per_point),
-        avg_utilisation=fmean(float(values.mean()) for values in per_point),
-        max_utilisation=fmean(float(values.max()) for values in per_point),
-        latency_p10_ms=p10,
-        latency_p50_ms=p50,
-        latency_p90_ms=p90,
-        latency_mean_ms=float(latency_ms.mean()),
-        hosts=fmean(len(values) for values in per_point),
-        migrations=int((activity == "migration").sum()),
-        host_changes=int(np.isin(activity, ["host_leased", "host_released"]).sum()),
-        overload_share=float((hosts["cpu_share"] >= OVERLOADED).mean()),
-    )
+    return {
+        "points": len(per_point),
+        "min_utilisation": fmean(float(values.min()) for values in per_point),
+        "avg_utilisation": fmean(float(values.mean()) for values in per_point),
+        "max_utilisation": fmean(float(values.max()) for values in per_point),
+        "latency_p10_ms": p10,
+        "latency_p50_ms": p50,
+        "latency_p90_ms": p90,
+        "latency_mean_ms": float(latency_ms.mean()),
+        "hosts": fmean(len(values) for values in per_point),
+        "migrations": int((activity == "migration").sum()),
+        "host_changes": int(np.isin(activity, ["host_leased", "host_released"]).sum()),
+        "overload_share": float((hosts["cpu_share"] >= OVERLOADED).mean()),
+    }
 
 
 def case_of(spec: RunSpec) -> Case:
@@ -102,7 +89,7 @@ class FuguMetrics:
 
     def mean(self, case: Case, metric: str) -> float:
         """The mean over seeds. Raises NotKnown for a case that was not measured."""
-        return fmean(getattr(one, metric) for one in known(self.runs, case).values())
+        return fmean(one[metric] for one in known(self.runs, case).values())
 
     def seeds(self) -> list[int]:
         """Seeds that every case was measured with."""
@@ -126,11 +113,10 @@ def metrics_of(runs: Iterable[tuple[RunSpec, FuguRun]]) -> FuguMetrics:
 
 
 def _row(case: Case, runs: Sequence[FuguRun]) -> dict[str, Any]:
-    values = [asdict(one) for one in runs]
     row: dict[str, Any] = dict(zip(("controller", "configuration", "pattern"), case, strict=True))
-    row |= {"seeds": len(runs)} | {name: fmean(one[name] for one in values) for name in METRICS}
+    row |= {"seeds": len(runs)} | {name: fmean(one[name] for one in runs) for name in METRICS}
     for name in ("avg_utilisation", "latency_p90_ms"):
-        row[f"{name}_sigma"] = stdev(one[name] for one in values) if len(values) > 1 else 0.0
+        row[f"{name}_sigma"] = stdev(one[name] for one in runs) if len(runs) > 1 else 0.0
     return row
 
 

@@ -22,15 +22,7 @@ from include.studies.base import (
     read_claims,
     runs_of,
 )
-from include.studies.fugu.metrics import (
-    METRICS,
-    UNITS,
-    Case,
-    FuguMetrics,
-    case_of,
-    metrics_of,
-    read_run,
-)
+from include.studies.fugu.metrics import METRICS, Case, FuguMetrics, case_of, metrics_of, read_run
 from include.studies.fugu.predicates import PREDICATES
 from include.studies.results import Rows, StudyResults
 
@@ -54,9 +46,9 @@ def cells(metrics: FuguMetrics) -> Rows:
     """Every figure of every case, for ``cells.csv``; a configuration stands with its controller."""
     return cells_of(
         (
-            (*_cell(case), UNITS[name], [getattr(run, name) for run in runs.values()])
+            (*_cell(case), with_unit, [run[name] for run in runs.values()])
             for case, runs in metrics.runs.items()
-            for name in METRICS
+            for name, with_unit in METRICS.items()
         ),
         workload="pattern",
     )  # fmt: skip

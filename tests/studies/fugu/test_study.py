@@ -10,7 +10,7 @@ import pytest
 from include.experiment.spec import parse_spec
 from include.runs.stages import store_of
 from include.studies.base import StudyData
-from include.studies.fugu.metrics import METRICS, FuguMetrics, FuguRun, case_of, read_run
+from include.studies.fugu.metrics import METRICS, FuguMetrics, case_of, read_run
 from include.studies.fugu.predicates import CONFIGURATIONS, DAYS, PREDICATES
 from include.studies.fugu.study import CLAIMS, cells, claims_of, runs
 
@@ -25,7 +25,7 @@ def figures(utilisation, latency_ms, **changes):
         "migrations": 500,
         "overload_share": 0.02,
     }
-    return FuguRun(**(values | changes))
+    return values | changes
 
 
 def the_paper():
@@ -187,13 +187,13 @@ def test_figures_of_a_run_are_means_over_points_and_percentiles_of_the_mean_quer
         }
         store.write_rows("scaling_activity", part, activity)
     found = read_run(StudyData(tmp_path / "x", [spec]), spec)
-    assert (found.points, found.hosts) == (4, 2.0)
-    assert found.min_utilisation == pytest.approx(0.3)
-    assert found.avg_utilisation == pytest.approx(0.55)
-    assert found.max_utilisation == pytest.approx(0.8)
+    assert (found["points"], found["hosts"]) == (4, 2.0)
+    assert found["min_utilisation"] == pytest.approx(0.3)
+    assert found["avg_utilisation"] == pytest.approx(0.55)
+    assert found["max_utilisation"] == pytest.approx(0.8)
     # Means of the queries that delivered: 200, 50, 400 and 100 ms.
-    assert found.latency_p50_ms == pytest.approx(150)
-    assert found.latency_p90_ms == pytest.approx(340)
-    assert found.latency_mean_ms == pytest.approx(187.5)
-    assert (found.migrations, found.host_changes) == (4, 4)
-    assert found.overload_share == pytest.approx(0.25)
+    assert found["latency_p50_ms"] == pytest.approx(150)
+    assert found["latency_p90_ms"] == pytest.approx(340)
+    assert found["latency_mean_ms"] == pytest.approx(187.5)
+    assert (found["migrations"], found["host_changes"]) == (4, 4)
+    assert found["overload_share"] == pytest.approx(0.25)
