@@ -12,7 +12,7 @@ from enum import StrEnum
 from functools import cache, cached_property
 from pathlib import Path
 from statistics import fmean, stdev
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
 from pydantic import TypeAdapter, ValidationError
@@ -22,15 +22,13 @@ from include.files.whole import csv_text
 from include.model.errors import SpecError
 from include.results.reports.comparison import Reference, nothing_printed
 from include.results.tables.catalogue import PUBLISHED
+from include.results.tables.measured import measured_rows
 from include.results.tables.staged import Row, read_staged
 from include.runs.measurements.store import RunStore
 from include.studies.page import on_pattern, why_apart
 from include.studies.page import summary as claims_summary
 from include.studies.results import Rows, StudyResults
 from include.workloads.topologies import complaint
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 Answer = tuple[bool, str]
 """Whether a claim holds, and the numbers that say so."""
@@ -142,15 +140,6 @@ class Study:
 def as_csv(rows: Rows, columns: Sequence[str], cell: Callable[[str, Any], str] = plain) -> str:
     """Comma-separated values with a header."""
     return csv_text(columns, ([cell(name, row[name]) for name in columns] for row in rows))
-
-
-def measured_rows(store: RunStore, table: str, names: Sequence[str] = ()) -> pa.Table:
-    """What a complete run measured of one table, in the order of its windows."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    parts = sorted(store.part(table, 0).parent.glob("part-*.parquet"))
-    return pa.concat_tables([pq.ParquetFile(part).read(names or None) for part in parts])
 
 
 def runs_of(

@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING, get_type_hints
 
 from include.files.whole import digest, read_json
 from include.model.errors import SetupError, StoreError, command, unknown_name
+from include.results.tables.staged import arrow_type, read_arrow
 from include.runs.measurements.rows import COMPUTED, DURATION_COUNT, DURATION_SUM, TABLES, UNREAD
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
+
+    from include.runs.measurements.store import RunStore
 
 FEW_ROWS = ("run", "operator", "price", "billing", "lease")
 """Tables with some rows per run, in a file of their own. Nearly every query reads some of them,
@@ -72,9 +75,23 @@ def spark_columns(table: str) -> str:
 
 def arrow_columns(table: str) -> list[tuple[str, pa.DataType]]:
     """The same with their Arrow types."""
-    from include.results.tables.staged import arrow_type
-
     return [(n, arrow_type(t)) for n, t in map(str.split, spark_columns(table).split(", "))]
+
+
+def measured_rows(store: RunStore, table: str, names: Sequence[str] = ()) -> pa.Table:
+    """The rows of one table of a complete run, in the order of its windows: columns ``names``, or
+    all. Raises StoreError, naming it, when a file of the run is missing or cannot be read.
+    """
+    import pyarrow as pa
+
+    where = store.part(table, 0).parent
+    parts = [read_arrow(path, names) for path in sorted(where.glob("part-*.parquet"))]
+    if not parts:
+        raise StoreError(
+            f"{where} has no file, though the run is complete. Remove the run "
+            f"({command('remove', store.folder, store.run_id)}) and measure it again."
+        )
+    return pa.concat_tables(parts)
 
 
 def check_files(folder: Path, runs: Sequence[str]) -> dict[str, list[str]]:

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from include.model.errors import StoreError, command
 from include.results.bounds.parts import CostParts, HostUse, leased_for, parts_of
-from include.results.tables.staged import read_arrow
+from include.results.tables.measured import measured_rows
 from include.runs.measurements.store import RunStore
 
 if TYPE_CHECKING:
@@ -46,7 +45,7 @@ def regret_rows(folder: Path, rows: Iterable[BoundRow]) -> Iterator[RegretRow]:
         load, books = first.load, [row.book for row in (first, *others)]
         for run in load.runs:
             store = RunStore(folder, run.spec.experiment, run.spec.run_id)
-            queue, hosts, leases = (_rows(store, name) for name in MEASURED)
+            queue, hosts, leases = (measured_rows(store, name) for name in MEASURED)
             if not queue.num_rows:
                 continue
             use = _use(run, queue, hosts, leases)
@@ -54,19 +53,6 @@ def regret_rows(folder: Path, rows: Iterable[BoundRow]) -> Iterator[RegretRow]:
             for book in books:
                 parts = parts_of(leased_s, book, _billed(run, book, leases))
                 yield RegretRow(run, book.name, parts)
-
-
-def _rows(store: RunStore, table: str) -> pa.Table:
-    import pyarrow as pa
-
-    where = store.part(table, 0).parent
-    tables = [read_arrow(path) for path in sorted(where.glob("*.parquet"))]
-    if not tables:
-        raise StoreError(
-            f"{where} has no file, though the run is complete. Remove the run "
-            f"({command('remove', store.folder, store.run_id)}) and measure it again."
-        )
-    return pa.concat_tables(tables)
 
 
 def _use(run: Run, queue: pa.Table, hosts: pa.Table, leases: pa.Table) -> HostUse:

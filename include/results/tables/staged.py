@@ -6,7 +6,7 @@ any time, and figures be handed on only with the files that they were made of.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,13 +43,13 @@ def read_table(path: Path) -> list[Row]:
     return list(read_arrow(path).to_pylist())
 
 
-def read_arrow(path: Path) -> pa.Table:
-    """Rows as Arrow. Raises StoreError when the file is missing or torn."""
+def read_arrow(path: Path, names: Sequence[str] = ()) -> pa.Table:
+    """Rows as Arrow: columns ``names``, or all. Raises StoreError for a missing or torn file."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
-        return pq.ParquetFile(path).read()
+        return pq.ParquetFile(path).read(names or None)
     except FileNotFoundError as error:
         raise StoreError(f"{path} is missing. Build the tables first.") from error
     except (OSError, pa.ArrowException) as error:

@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 
 from include.experiment.spec import RunSpec
+from include.results.tables.measured import measured_rows
 from include.results.tables.staged import read_staged
 from include.runs.measurements.store import RunStore
 from include.runs.stages import store_of
-from include.studies.base import measured_rows
 
 CHANGES = ("start_instance", "stop_instance", "migrate_instance")
 

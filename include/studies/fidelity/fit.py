@@ -24,8 +24,8 @@ from scipy.stats import theilslopes
 
 from include.experiment.run import Run
 from include.model.errors import StoreError
+from include.results.tables.measured import measured_rows
 from include.runs.stages import store_of
-from include.studies.base import measured_rows
 
 F64 = NDArray[np.float64]
 LATE_US = 1_000_000

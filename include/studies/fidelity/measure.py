@@ -11,9 +11,9 @@ from include.experiment.run import Run
 from include.experiment.spec import RunSpec
 from include.results.quality.gates import check_tables
 from include.results.tables.build import build_tables
+from include.results.tables.measured import measured_rows
 from include.runs.batch import require_complete, run_batch
 from include.runs.stages import store_of
-from include.studies.base import measured_rows
 from include.studies.fidelity.comparison import Case, Figures, case_of
 from include.studies.fidelity.figures import figures_of
 

@@ -15,9 +15,10 @@ from include.experiment.run import Run
 from include.experiment.spec import RunSpec
 from include.files.whole import write_bytes
 from include.model.errors import TidebenchError
+from include.results.tables.measured import measured_rows
 from include.runs.measurements.store import RunStore
 from include.runs.stages import load_run, run_all, store_of
-from include.studies.base import measured_rows, runs_of
+from include.studies.base import runs_of
 from include.studies.live.calibration import as_yaml
 from include.studies.live.study import EXPERIMENT, scaled
 
