@@ -26,28 +26,18 @@ def prices(
     out: Annotated[Path | None, typer.Option(help="Write a price book of the first one.")] = None,
 ) -> None:
     """List on-demand prices of a provider; write a price book."""
-    for line in offer_lines(provider, region, like, type_, out):
-        typer.echo(line)
-
-
-def offer_lines(
-    provider: str, region: str, like: str, instance_type: str, out: Path | None
-) -> Iterator[str]:
-    """The lines that list offers of at least the size ``like``, or the one that is named.
-
-    A price book of the first one is written to ``out``. Raises SpecError for unknown names.
-    """
     size = parse_size(like)
     price_list = load_price_list(provider, region, size)
-    offers = [price_list.offer(instance_type)] if instance_type else price_list.at_least(*size)
-    yield from _lines(price_list, offers)
+    offers = [price_list.offer(type_)] if type_ else price_list.at_least(*size)
+    for line in _lines(price_list, offers):
+        typer.echo(line)
     if out:
-        _require_sized(price_list, offers, size, named=bool(instance_type))
-        write_bytes(out, _as_yaml(price_list, offers[0]).encode())
+        _require_sized(price_list, offers, size, named=bool(type_))
         first = offers[0]
+        write_bytes(out, _as_yaml(price_list, first).encode())
         size_text = f"{_plain(first.vcpus)} vCPU and {_plain(first.memory_gb)} GB"
         book = f"{out} ({first.instance_type}, {size_text})"
-        yield f"Price book: {book}; name it in price_books of a spec"
+        typer.echo(f"Price book: {book}; name it in price_books of a spec")
 
 
 def _require_sized(
