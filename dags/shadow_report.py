@@ -18,7 +18,7 @@ from datetime import UTC, datetime, timedelta
 from airflow.sdk import Param, dag
 
 from include.service.form import shadow_params
-from tidebench import advice, shadow
+from tidebench import advice
 from tidebench.stage import DEFAULTS, first_line, schedule_of
 
 OF = {"experiment": "{{ ti.xcom_pull(task_ids='resolve_day', key='experiment') }}"}
@@ -40,7 +40,7 @@ OF = {"experiment": "{{ ti.xcom_pull(task_ids='resolve_day', key='experiment') }
     doc_md=__doc__,
 )
 def shadow_report() -> None:
-    resolve = shadow.ResolveShadowDay(task_id="resolve_day")
+    resolve = advice.ResolveShadowDay(task_id="resolve_day")
     replay = advice.MeasurePolicy.partial(task_id="replay_policy", **OF, **advice.NAMED).expand(
         policy=resolve.output
     )

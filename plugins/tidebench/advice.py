@@ -1,8 +1,10 @@
-"""The tasks of the DAG `advise`: a recording is checked, replayed, ranked and answered."""
+"""The tasks of the DAGs `advise` and `shadow_report`: what was recorded, or one day of a shadow, is
+checked, replayed, ranked and answered."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,17 +14,13 @@ from include.model.errors import StoreError
 from tidebench.assets import ADVICE, announce
 from tidebench.lineage import PUBLISHED, STAGED, file, files
 from tidebench.links import AdviceLink
-from tidebench.stage import (
-    Review,
-    TidebenchOperator,
-    data_root,
-    without_vain_retries,
-)
+from tidebench.stage import Review, TidebenchOperator, data_root, without_vain_retries
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
 
     from include.advise.candidates import Policy
+    from include.advise.case import Case
 
 NAMED = {"map_index_template": "{{ task.policy.name }}"}
 """For tasks that are mapped over policies: each copy is named after its own."""
@@ -43,19 +41,47 @@ class ResolveAdvice(BaseOperator):
         """Return one entry per policy: its position and its name in the UI."""
         from include.advise.case import keep_case
         from include.advise.form import request_from_params, require_free
-        from include.advise.outcomes import measure_recorded
 
         with without_vain_retries():
             name, request = request_from_params(context["params"])
             folder = data_root() / name
             require_free(folder)
             case = keep_case(request, folder)
-        measure_recorded(case, folder)
         self.add_inlets(file(Path(request.recording).expanduser().resolve()))
+        return self.to_replay(case, name, context)
+
+    def to_replay(self, case: Case, name: str, context: Context) -> list[dict[str, Any]]:
+        """Measure the recording itself anew, and list the policies."""
+        from include.advise.outcomes import measure_recorded
+
+        folder = data_root() / name
+        measure_recorded(case, folder)
         self.add_outlets(files(folder, KEPT))
         context["ti"].xcom_push(key="experiment", value=name)
         self.log.info("tidebench: %d policies to replay", len(case.policies))
         return [{"position": k, "name": one.name} for k, one in enumerate(case.policies)]
+
+
+class ResolveShadowDay(ResolveAdvice):
+    """The same for one day of a shadow, which it cuts out of the recording, and its controllers."""
+
+    def execute(self, context: Context) -> list[dict[str, Any]]:
+        """Return one entry per controller: its position and its name in the UI."""
+        from include.advise.case import keep_case
+        from include.advise.form import require_free
+        from include.service.day import cut_day
+        from include.service.form import day_from_params
+        from include.service.verdict import request_of
+
+        after = context["dag_run"].run_after or datetime.now(UTC)
+        with without_vain_retries():
+            chosen = day_from_params(context["params"], after.astimezone(UTC).date())
+            shadow, folder = data_root() / chosen.shadow, data_root() / chosen.folder
+            require_free(folder)
+            day = cut_day(shadow, chosen.day)
+            case = keep_case(request_of(shadow, day, chosen.request), folder)
+        self.add_inlets(files(day, "*.csv"))
+        return self.to_replay(case, chosen.folder, context)
 
 
 class MeasurePolicy(TidebenchOperator):
