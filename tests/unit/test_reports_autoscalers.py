@@ -12,9 +12,8 @@ import pytest
 
 from include.controllers import CONTROLLERS
 from include.controllers.base import Gauge, Group, Watching
-from include.results.reports.autoscalers import figure_of
+from include.results.reports.autoscalers import Reading, draw, figure_of
 from include.results.reports.figures import style
-from include.results.reports.figures.autoscaler import Reading, draw
 from include.testing.builders import a_setting, a_topology
 from tests.autoscaler_world import Look as Seen
 from tests.autoscaler_world import look, looked, numbers
