@@ -9,6 +9,8 @@ from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 from statistics import fmean
 
+from pydantic import TypeAdapter
+
 from include.files.whole import csv_text
 from include.studies.fidelity.comparison import (
     AGAIN,
@@ -66,21 +68,8 @@ def stored_predictions(path: Path) -> list[Prediction]:
     if not path.is_file():
         return []
     with path.open(newline="") as file:
-        return [
-            Prediction(
-                by=row["by"],
-                load=row["load"],
-                controller=row["controller"],
-                seed=int(row["seed"]),
-                role=row["role"],
-                figure=row["figure"],
-                measured=float(row["measured"]),
-                predicted=float(row["predicted"]),
-                error=float(row["error"]),
-                holds={"True": True, "False": False}.get(row["holds"]),
-            )
-            for row in csv.DictReader(file)
-        ]
+        rows = [{**row, "holds": row["holds"] or None} for row in csv.DictReader(file)]
+    return TypeAdapter(list[Prediction]).validate_python(rows)
 
 
 def stored_unsound(path: Path) -> dict[str, str]:
