@@ -13,7 +13,6 @@ import pytest
 from include.results.reports.figures import (
     advice,
     compliance,
-    curves,
     rescales,
     scaling,
     style,
@@ -25,7 +24,7 @@ from include.results.reports.page import pages
 from include.results.reports.tournament import Cell, Match, Standing
 from include.results.tables.catalogue import PUBLISHED
 from include.results.tables.staged import read_staged
-from include.studies.peerj141 import tradeoff
+from include.studies.peerj141.figures import draw_curves, draw_tradeoff, scale_of_curves
 from tests.builders_staged import stage, tables_of
 
 if TYPE_CHECKING:
@@ -221,9 +220,9 @@ def test_bars_stand_on_each_other_and_what_shrank_hangs_below() -> None:
 def test_patterns_of_a_reproduction_share_their_axes(drawn: dict[str, list[Limits]]) -> None:
     low = {"threshold": [(0.0, 1.0, 2.0, 9.0), (1.0, 1.0, 3.0, 9.0)]}
     high = {"threshold": [(0.0, 8.0, 12.0, 60.0)]}
-    scale = curves.scale_of([*low.values(), *high.values()], 120.0)
+    scale = scale_of_curves([*low.values(), *high.values()], 120.0)
     for pattern, rows in (("low", low), ("high", high)):
-        curves.draw(pattern, rows, scale)
+        draw_curves(pattern, rows, scale)
     assert drawn["curves low"] == drawn["curves high"]
     assert [top for _, (_, top) in drawn["curves low"][0]] == pytest.approx([8.64, 12.96, 64.8])
 
@@ -235,7 +234,7 @@ def test_panels_of_cost_against_compliance_share_their_axes(drawn: dict[str, lis
         for pattern, cost, share in (("stepwise", 50.0, 40.0), ("two_level", 500.0, 99.0))
         for metric, mean in (("resource_cost", cost), ("near_real_time_compliance", share))
     ]  # fmt: skip
-    tradeoff.draw(cells, [], ["stepwise", "two_level"])
+    draw_tradeoff(cells, [], ["stepwise", "two_level"])
     (first, second) = drawn["tradeoff"][0]
     assert first == second
     assert first[0][0] < 50 < 500 < first[0][1]

@@ -8,10 +8,9 @@ from statistics import fmean
 from typing import Any
 
 from include.results.reports.comparison import PublishedFigure
-from include.results.reports.figures import curves
-from include.studies.peerj141 import tradeoff
 from include.studies.peerj141.calibration import JUDGING_SEEDS
 from include.studies.peerj141.errata import columns, implied_items
+from include.studies.peerj141.figures import draw_curves, draw_tradeoff, scale_of_curves
 from include.studies.peerj141.judgement import JUDGEMENT_COLUMNS, shortfalls
 from include.studies.peerj141.metrics import mean_curves
 from include.studies.peerj141.published import METRICS, CellKey, approach_of, published_cells
@@ -89,7 +88,7 @@ def sections(
             name="cells",
             title="Which policy, at what cost",
             text=[POLICY, best],
-            figures={"": tradeoff.draw(tables["cells"], list(_published_rows()), patterns())},
+            figures={"": draw_tradeoff(tables["cells"], list(_published_rows()), patterns())},
             rows=list(_policies(tables["cells"])),
             folded=True,
         ),
@@ -227,8 +226,8 @@ def _figures(staged: Mapping[str, Rows]) -> dict[str, str]:
         pattern: {label: means[place, label] for place, label in sorted(means) if place == pattern}
         for pattern in patterns()
     }
-    scale = curves.scale_of(means.values(), _LENGTH_MIN)
-    return {name: curves.draw(name, lines, scale) for name, lines in of_pattern.items() if lines}
+    scale = scale_of_curves(means.values(), _LENGTH_MIN)
+    return {name: draw_curves(name, lines, scale) for name, lines in of_pattern.items() if lines}
 
 
 def _mean_elasticity(rows: Rows) -> list[dict[str, Any]]:
