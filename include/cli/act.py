@@ -70,7 +70,7 @@ def act(  # noqa: PLR0913  options of a command
         "act",
         lambda: load_limits(limits),
         asked_controller,
-        lambda: duration_s("--for", lasts),
+        lambda: duration_s(lasts),
         *common_checks(url, job, prices, objective, page),
     )[:3]
     stop = stopped_by_signal()

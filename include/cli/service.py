@@ -61,7 +61,7 @@ def record(  # noqa: PLR0913  options of a command
 
     lasts_s, *_ = all_checked(
         "record",
-        lambda: duration_s("--for", lasts),
+        lambda: duration_s(lasts),
         lambda: _require_one_source(url, prometheus, edges),
         lambda: _require_job(url, job),
     )
@@ -125,7 +125,7 @@ def shadow(  # noqa: PLR0913  options of a command
     asked, lasts_s = all_checked(
         "shadow",
         lambda: asked_controllers(names, parsed_options(options or [])),
-        lambda: duration_s("--for", lasts),
+        lambda: duration_s(lasts),
         *common_checks(url, job, prices, objective, page),
     )[:2]
     stop = stopped_by_signal()
@@ -237,13 +237,13 @@ def resolved(
     return url, job, FlinkRest
 
 
-def duration_s(option: str, text: str) -> float:
+def duration_s(text: str) -> float:
     """Seconds of ``90s``, ``30m``, ``2h`` or ``7d``; without end of nothing. Raises SpecError."""
     if not text:
         return float("inf")
     found = _DURATION.fullmatch(text.strip())
     if not found or not float(found[1]):
-        raise SpecError(option, [f"cannot read {text!r}; write 90s, 30m, 2h or 7d"])
+        raise SpecError("--for", [f"cannot read {text!r}; write 90s, 30m, 2h or 7d"])
     return float(found[1]) * _SECONDS[found[2]]
 
 

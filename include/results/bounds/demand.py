@@ -56,14 +56,14 @@ class Demand:
         return busy
 
 
-def demand_of(run: Run, step_s: float = STEP_S) -> Demand:
+def demand_of(run: Run) -> Demand:
     """The demand of a run, from its levels, its edges and the mean service times.
 
-    Raises SpecError when its duration is no multiple of ``step_s``.
+    Raises SpecError when its duration is no multiple of ``STEP_S``.
     """
-    steps = round(run.spec.duration_s / step_s)
-    if not math.isclose(steps * step_s, run.spec.duration_s):
-        raise SpecError("bound", [f"a duration must be a multiple of {step_s:g} s"])
+    steps = round(run.spec.duration_s / STEP_S)
+    if not math.isclose(steps * STEP_S, run.spec.duration_s):
+        raise SpecError("bound", [f"a duration must be a multiple of {STEP_S:g} s"])
     topology = run.topology
     nodes = {name: place for place, name in enumerate(topology.flow_order)}
     operators = {name: place for place, name in enumerate(topology.operator_names)}
@@ -82,12 +82,12 @@ def demand_of(run: Run, step_s: float = STEP_S) -> Demand:
     outside, peak_per_s = np.zeros((len(nodes), steps)), np.zeros((len(nodes), steps))
     for start_s, end_s, per_s in _pieces(run):
         published = np.array([per_s[name] for name in sources])
-        for step in range(int(start_s // step_s), math.ceil(end_s / step_s)):
-            within_s = min(end_s, (step + 1) * step_s) - max(start_s, step * step_s)
+        for step in range(int(start_s // STEP_S), math.ceil(end_s / STEP_S)):
+            within_s = min(end_s, (step + 1) * STEP_S) - max(start_s, step * STEP_S)
             outside[:, step] += from_source @ published * within_s
             peak_per_s[:, step] = np.maximum(peak_per_s[:, step], through @ published)
     owners = [topology.operator[name] for name in operators]
-    return Demand(owners, work_s, outside, inside, peak_per_s, step_s)
+    return Demand(owners, work_s, outside, inside, peak_per_s, STEP_S)
 
 
 def _pieces(run: Run) -> Iterator[tuple[float, float, Mapping[str, float]]]:

@@ -157,8 +157,8 @@ class HengeMetrics:
             raise NotKnown(f"no run of {controller} on {topology}")
         return rows
 
-    def one(self, topology: str, controller: str = "henge") -> HengeRun:
-        return min(self.of(topology, controller), key=lambda run: run.spec.seed)
+    def one(self, topology: str) -> HengeRun:
+        return min(self.of(topology), key=lambda run: run.spec.seed)
 
     def initial(self, slo_ms: int, rate: int, controller: str = "henge") -> dict[int, HengeRun]:
         """Runs of one SLO and rate (1 or 2 times), by the initial number of executors.

@@ -14,7 +14,6 @@ from pathlib import Path
 from include.model.errors import StoreError
 from include.results.reports.comparison import PublishedFigure
 
-FOLDER = Path(__file__).parent
 RUNS = 20
 FILTERS: Mapping[str, str] = {
     "kalman-pure": "PURE",
@@ -54,10 +53,10 @@ Key = tuple[str, str, str]
 
 
 @cache
-def published(folder: Path = FOLDER) -> Mapping[Key, PublishedFigure]:
+def published() -> Mapping[Key, PublishedFigure]:
     """Every printed figure. Raises StoreError when two rows contradict each other."""
     figures: dict[Key, PublishedFigure] = {}
-    for path in sorted(folder.glob("pvldb_12_7_*.csv")):
+    for path in sorted(Path(__file__).parent.glob("pvldb_12_7_*.csv")):
         with path.open(encoding="utf-8", newline="") as file:
             for row in csv.DictReader(file):
                 key = (row["scenario"], row["filter"], row["metric"])

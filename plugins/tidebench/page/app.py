@@ -166,12 +166,12 @@ def show_curves(run: Annotated[list[str] | None, Query()] = None, by: str = "") 
 
 def ask_removal(user: GetUserDep, run: Annotated[list[str] | None, Query()] = None) -> HTMLResponse:
     """Which runs would be removed, and a button that does it."""
-    return _page("remove", {"runs": removable(run or (), data_root()), "dag_runs": {}}, user)
+    return _page("remove", {"runs": removable(run or ()), "dag_runs": {}}, user)
 
 
 def remove(user: GetUserDep, run: Annotated[list[str] | None, Query()] = None) -> HTMLResponse:
     """Trigger the DAG that removes the runs."""
-    runs = removable(run or (), data_root())
+    runs = removable(run or ())
     dag_runs = trigger_removal(runs, user.get_name())
     return _page("remove", {"runs": runs, "dag_runs": dag_runs}, user)
 

@@ -6,7 +6,6 @@ Nothing of what was measured is changed here, and nothing by a page of another s
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlsplit
 
@@ -88,9 +87,10 @@ def runs_by_experiment(chosen: Sequence[str], action: str) -> Mapping[str, list[
     return runs
 
 
-def removable(chosen: Sequence[str], root: Path) -> Mapping[str, list[str]]:
+def removable(chosen: Sequence[str]) -> Mapping[str, list[str]]:
     """The chosen runs by experiment. HTTPException 404 for those neither stored nor published."""
     runs = runs_by_experiment(chosen, "Remove the chosen")
+    root = data_root()
     url = results_database_url(root)
     absent = [
         f"{experiment}/{run}"
