@@ -32,7 +32,6 @@ class ExperimentsPage(AirflowPlugin):
 
     @cached_property
     def fastapi_apps(self) -> list[dict[str, Any]]:  # type: ignore[override]
-        """The application and where it is mounted."""
         from tidebench.page.app import create_app
 
         return [{"app": create_app(), "url_prefix": PREFIX, "name": "Tidebench experiments"}]

@@ -151,7 +151,6 @@ class PublishAdvice(Review):
         return paths
 
     def work(self, folder: Path) -> list[str]:
-        """Return the paths of what was published."""
         from include.advise.answer import answer_of
         from include.advise.case import open_case
         from include.cli.advise import advice_table

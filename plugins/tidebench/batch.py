@@ -71,7 +71,6 @@ class ChooseWay(BaseBranchOperator):
         self.tasks = tasks
 
     def choose_branch(self, context: Context) -> str:
-        """The id of the task to go on with."""
         return self.tasks[self.way]
 
 
@@ -145,7 +144,6 @@ class CheckCells(TidebenchOperator):
         self.measure = measure
 
     def execute(self, context: Context) -> None:
-        """Look at how the copies of the task ended."""
         if not self.cells:
             raise AirflowFailException("there are no cells; the log of resolve_matrix says why")
         ti = context["ti"]

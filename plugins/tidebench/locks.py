@@ -59,7 +59,6 @@ class AcquireExperimentLock(PollingSensor):
             super().execute(context)
 
     def poll(self, context: Context) -> LockPoll:
-        """A poll for the locks on all that this DAG run is about to change."""
         wanted = {*self.run_ids, *(run_of(text).run_id for text in self.runs)}
         if context["params"].get("report", True):
             wanted.add("report")

@@ -86,7 +86,6 @@ class WaitForRun(PollingSensor):
         self.cells = cells
 
     def execute(self, context: Context) -> None:
-        """Choose the deadline from the cells, then poll."""
         self.timeout = sum(allowed_s(only_run(cell)) for cell in self.cells)
         super().execute(context)
 
@@ -98,7 +97,6 @@ class RunPoll(Poll):
     """Passes when the DAG run of ``cell`` is over and its run is complete."""
 
     def passes(self) -> bool:
-        """Read the state of the DAG run, then what is stored."""
         run = only_run(self.about["cell"])
         if _is(run, *UNDER_WAY):
             return False

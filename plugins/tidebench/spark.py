@@ -70,7 +70,6 @@ class BuildTables(SparkJob):
         self.cells = cells
 
     def execute(self, context: Context) -> None:
-        """Choose the runs, then submit and wait."""
         from include.runs.stored import runs_of_other_code
 
         if not context["params"].get("report", True):

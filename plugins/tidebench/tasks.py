@@ -85,7 +85,6 @@ class DeployImages(Stage):
     writes = ("snapshots/000.npz",)
 
     def work(self, run: RunSpec, root: Path) -> None:
-        """Deploy and return when everything is up."""
         from include.runs.stages import deploy
 
         deploy(run, root)
@@ -99,7 +98,6 @@ class ReplayArrivals(Stage):
     writes = ("arrivals.csv",)
 
     def work(self, run: RunSpec, root: Path) -> None:
-        """Start the replay and return."""
         from include.runs.stages import replay_arrivals
 
         replay_arrivals(run, root)
@@ -208,7 +206,6 @@ class PublishReport(Review):
             )
 
     def work(self, folder: Path) -> list[str]:
-        """Return the paths of what was published."""
         from include.studies.publish import publish_experiment
 
         url = results_database_url(data_root())

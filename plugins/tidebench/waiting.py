@@ -42,7 +42,6 @@ class Poll(BaseTrigger):
         self.logged: set[Any] = set()
 
     def serialize(self) -> tuple[str, dict[str, Any]]:
-        """What the triggerer needs to poll."""
         return f"{type(self).__module__}.{type(self).__qualname__}", self.about
 
     @abstractmethod

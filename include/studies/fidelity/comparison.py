@@ -122,7 +122,6 @@ class Promise:
 
     @property
     def cost_holds(self) -> bool:
-        """Whether the measured cost is in the range."""
         return self.lowest_cost <= self.measured_cost <= self.highest_cost
 
 

@@ -43,7 +43,6 @@ class Figure:
 
     @property
     def limit(self) -> str:
-        """The limit as people read it."""
         if self.share is not None:
             return f"{self.share:.0%}".replace("%", " %")
         return "" if self.points is None else f"{self.points:g} points"

@@ -49,7 +49,6 @@ class FidelityPage:
         return csv_text(("run", "why"), self.unsound.items())
 
     def markdown(self) -> str:
-        """The page itself."""
         rows = self.rows
         roles = {"fitted": FITTED, "held_out": HELD_OUT, "again": AGAIN}
         text = [INTRODUCTION.format(command=self.command, csv=self.csv, **roles)]

@@ -65,7 +65,6 @@ class Line:
 
     @property
     def is_known(self) -> bool:
-        """Whether any column has a value."""
         return any(value not in (None, "", "-") for value in self.values)
 
     @property

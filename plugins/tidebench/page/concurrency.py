@@ -35,7 +35,6 @@ class ConcurrencyLimit:
         self.wait_s = wait_s
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Wait for a place, or give up."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
