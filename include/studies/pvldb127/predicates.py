@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from itertools import combinations
 
 from include.studies.base import Answer, NotKnown, predicates_of
 from include.studies.pvldb127.metrics import PvldbMetrics, welch_p
@@ -121,7 +122,7 @@ def _significant(metrics: PvldbMetrics) -> Answer:
         (scenario, metric, a, b): _p(metrics, scenario, metric, a, b)
         for scenario in metrics.asked
         for metric in METRICS
-        for a, b in (("PURE", "GW"), ("PURE", "EKF"), ("GW", "EKF"))
+        for a, b in combinations(ORDER, 2)
     }
     excepted = ("square", VM_TIME, "GW", "EKF")
     weak = {key: p for key, p in pairs.items() if p >= 0.004 and key != excepted}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
@@ -108,15 +108,13 @@ def summary(results: StudyResults) -> str:
 def results(metrics: PvldbMetrics) -> Rows:
     """One row per cell of Tables 3 to 5; the published columns are empty where none is known."""
     rows = []
-    for scenario in metrics.scenarios():
-        for metric in METRICS:
-            for name in FILTERS.values():
-                cell = metrics.cells[scenario, name, metric]
-                row = {
-                    "scenario": scenario, "metric": metric, "filter": name,
-                    "runs": len(cell.values), "mean": cell.mean, "sigma": cell.sigma,
-                }  # fmt: skip
-                rows.append(row | _beside(published().get((scenario, name, metric)), row))
+    for scenario, metric, name in product(metrics.scenarios(), METRICS, FILTERS.values()):
+        cell = metrics.cells[scenario, name, metric]
+        row = {
+            "scenario": scenario, "metric": metric, "filter": name,
+            "runs": len(cell.values), "mean": cell.mean, "sigma": cell.sigma,
+        }  # fmt: skip
+        rows.append(row | _beside(published().get((scenario, name, metric)), row))
     return rows
 
 
@@ -136,43 +134,37 @@ def _beside(figure: PublishedFigure | None, row: Mapping[str, Any]) -> dict[str,
 def welch_tests(metrics: PvldbMetrics) -> Rows:
     """Welch's t-test of every pair of filters, of what was measured and of what is printed."""
     rows = []
-    for scenario in metrics.scenarios():
-        for metric in METRICS:
-            for pair in PAIRS:
-                own = [metrics.cells[scenario, name, metric].summary for name in pair]
-                figures = [published().get((scenario, name, metric)) for name in pair]
-                printed = [(one.mean, one.sigma or 0.0, RUNS) for one in figures if one]
-                rows.append(
-                    {
-                        "scenario": scenario,
-                        "metric": metric,
-                        "filter": pair[0],
-                        "other_filter": pair[1],
-                        "welch_p": welch_p(*own) if min(n for *_, n in own) > 1 else None,
-                        "published_welch_p": welch_p(*printed) if len(printed) == 2 else None,
-                    }
-                )
+    for scenario, metric, pair in product(metrics.scenarios(), METRICS, PAIRS):
+        own = [metrics.cells[scenario, name, metric].summary for name in pair]
+        figures = [published().get((scenario, name, metric)) for name in pair]
+        printed = [(one.mean, one.sigma or 0.0, RUNS) for one in figures if one]
+        rows.append(
+            {
+                "scenario": scenario,
+                "metric": metric,
+                "filter": pair[0],
+                "other_filter": pair[1],
+                "welch_p": welch_p(*own) if min(n for *_, n in own) > 1 else None,
+                "published_welch_p": welch_p(*printed) if len(printed) == 2 else None,
+            }
+        )
     return rows
 
 
 def changes(metrics: PvldbMetrics) -> Rows:
     """Percent changes of EKF against GW and PURE, measured and from the printed tables."""
     rows = []
-    for scenario in metrics.scenarios():
-        for metric in METRICS:
-            for other in ("GW", "PURE"):
-                ekf, base = (published().get((scenario, name, metric)) for name in ("EKF", other))
-                rows.append(
-                    {
-                        "scenario": scenario,
-                        "metric": metric,
-                        "against": other,
-                        "change_percent": metrics.change_percent(scenario, metric, other),
-                        "published_percent": 100 * (ekf.mean / base.mean - 1)
-                        if ekf and base
-                        else None,
-                    }
-                )
+    for scenario, metric, other in product(metrics.scenarios(), METRICS, ("GW", "PURE")):
+        ekf, base = (published().get((scenario, name, metric)) for name in ("EKF", other))
+        rows.append(
+            {
+                "scenario": scenario,
+                "metric": metric,
+                "against": other,
+                "change_percent": metrics.change_percent(scenario, metric, other),
+                "published_percent": 100 * (ekf.mean / base.mean - 1) if ekf and base else None,
+            }
+        )
     return rows
 
 
