@@ -7,15 +7,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from include.model.compliance import in_words
+from include.model.compliance import LEVEL_NAMES, in_words
 
-_COMPLIANCE = ("real_time_compliance", "near_real_time_compliance", "relaxed_compliance")
-_COST = (
-    "resource_cost",
-    "real_time_total_cost",
-    "near_real_time_total_cost",
-    "relaxed_total_cost",
-)
+COMPLIANCE = tuple(f"{level}_compliance" for level in LEVEL_NAMES)
+COST = ("resource_cost", *(f"{level}_total_cost" for level in LEVEL_NAMES))
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +76,7 @@ def compare_compliance(
     for row in compliance:
         if row["scope"] != "overall":
             continue
-        for metric in _COMPLIANCE:
+        for metric in COMPLIANCE:
             figure = printed(row["run"], metric, row["btu_min"])
             label = in_words(metric.removesuffix("_compliance")).capitalize()
             yield _compared(row["run"], label, "percent", row[f"{metric}_percent"], figure)
@@ -112,7 +107,7 @@ def compare_cost(cost: Sequence[dict[str, Any]], printed: Printed) -> Iterator[C
     books = billed_by(cost)
     for row in cost:
         book_min = row["price_book_btu_min"]
-        for metric in _COST:
+        for metric in COST:
             figure = None if row.get("price_source") else printed(row["run"], metric, book_min)
             name = in_words(metric.removeprefix("relaxed_").removesuffix("_cost"))
             label = f"{name.capitalize()}, {books[row['price_book']]}"

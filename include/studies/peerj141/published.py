@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from include.model.errors import StoreError
-from include.results.reports.comparison import PublishedFigure
+from include.results.reports.comparison import COMPLIANCE, COST, PublishedFigure
 
 FOLDER = Path(__file__).parent
 SOURCE = "PeerJ CS 141 (means of three runs)"
@@ -29,15 +29,7 @@ _CONTROLLERS: Mapping[str, str] = {
 }
 """Our controllers to the approach of the paper that they stand for."""
 
-METRICS: tuple[str, ...] = (
-    "real_time_compliance",
-    "near_real_time_compliance",
-    "relaxed_compliance",
-    "resource_cost",
-    "real_time_total_cost",
-    "near_real_time_total_cost",
-    "relaxed_total_cost",
-)
+METRICS = (*COMPLIANCE, *COST)
 """Rows of the published tables, in their order."""
 KINDS = ("compliance", "resource cost", "total cost")
 """What a metric may be, in the order of the limits of errors."""
