@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from include.results.templates import templates_in
 from include.studies.results import PageSection, Rows, StudyResults, Tile
@@ -115,17 +114,11 @@ tests nobody: whoever reproduces the one figure fails the other.
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Tally:
+class Tally(NamedTuple):
     """Claims of one kind, and how many of them hold."""
 
     claims: int
     hold: int
-
-    @classmethod
-    def of(cls, rows: Sequence[Mapping[str, Any]]) -> Tally:
-        """Count rows of ``claims``."""
-        return cls(len(rows), sum(row["holds"] == "yes" for row in rows))
 
 
 def why_apart(claim: Mapping[str, Any], pattern: str | None) -> tuple[str, str]:
@@ -143,7 +136,8 @@ def on_pattern(text: str | Mapping[str, str], pattern: str | None) -> str:
 
 def tally(rows: Sequence[Mapping[str, Any]]) -> dict[str, Tally]:
     """By what sets claims apart; "" are the others, which count."""
-    return {kind: Tally.of([row for row in rows if row["apart"] == kind]) for kind in ("", *APART)}
+    holds = {kind: [row["holds"] for row in rows if row["apart"] == kind] for kind in ("", *APART)}
+    return {kind: Tally(len(own), own.count("yes")) for kind, own in holds.items()}
 
 
 def in_words(rows: Sequence[Mapping[str, Any]]) -> str:
