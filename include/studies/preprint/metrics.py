@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from statistics import fmean, pstdev
 from typing import Any
 
@@ -71,11 +72,7 @@ def lease_figures(leases: Columns, counts: Mapping[str, int]) -> dict[str, float
 def most_at_once(spans: Sequence[tuple[float, float]]) -> int:
     """The most hosts that are leased at one time."""
     changes = sorted([(end, -1) for _, end in spans] + [(start, 1) for start, _ in spans])
-    now = most = 0
-    for _, change in changes:
-        now += change
-        most = max(most, now)
-    return most
+    return max(accumulate((change for _, change in changes), initial=0))
 
 
 def compliance(durations: Columns, slo_ms: Mapping[str, float]) -> dict[str, float]:
