@@ -138,31 +138,23 @@ def _whole_btus(cells: Cells) -> Iterator[tuple[CellKey, str]]:
         total = figure.mean * RUNS / price
         if abs(total - round(total)) > RUNS * HALF_CENT / price + 1e-9:
             yield key, f"Three runs that pay {price:g} per BTU cannot have this mean."
-        elif figure.sigma is not None and not _is_sigma_of(round(total), price, figure.sigma):
-            yield key, _impossible_sigma(round(total), price, figure.sigma)
+        elif figure.sigma is not None:
+            near = _nearest_sigma(round(total), price, figure.sigma)
+            if abs(near - figure.sigma) > HALF_CENT + 1e-9:
+                impossible = f"Three runs that pay {price:g} per BTU cannot have the sigma"
+                yield key, f"{impossible} {figure.sigma:g}; the nearest possible one is {near:.2f}."
 
 
-def _impossible_sigma(total_btus: int, price: float, sigma: float) -> str:
-    near = min(_sigmas(total_btus, price), key=lambda one: abs(one - sigma))
-    return (
-        f"Three runs that pay {price:g} per BTU cannot have the sigma {sigma:g}; "
-        f"the nearest possible one is {near:.2f}."
-    )
-
-
-def _is_sigma_of(total_btus: int, price: float, sigma: float) -> bool:
-    return any(abs(one - sigma) <= HALF_CENT + 1e-9 for one in _sigmas(total_btus, price))
-
-
-def _sigmas(total_btus: int, price: float) -> set[float]:
-    """Sample sigmas of three whole numbers of BTUs with this sum, times the price."""
+def _nearest_sigma(total_btus: int, price: float, sigma: float) -> float:
+    """Of the sample sigmas of three whole numbers of BTUs with this sum, times the price."""
     third = total_btus // 3
     spans = range(third - 20, third + 21)
     mean = total_btus / RUNS
-    return {
+    sigmas = {
         price * math.sqrt(sum((x - mean) ** 2 for x in (a, b, total_btus - a - b)) / (RUNS - 1))
         for a, b in combinations([*spans, *spans], 2)
     }
+    return min(sigmas, key=lambda one: abs(one - sigma))
 
 
 def _million(span: tuple[float, float]) -> str:
