@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
     from include.experiment.run import Run
     from include.model.host import PriceBook
-    from include.results.bounds.demand import Series
     from include.results.bounds.report import BoundRow
 
 
 MEASURED = ("queue", "host_utilisation", "lease")
+LEASE_TIMES = ["ordered_s", "ended_s", "paid_until_s"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +49,11 @@ def regret_rows(folder: Path, rows: Iterable[BoundRow]) -> Iterator[RegretRow]:
             if not queue.num_rows:
                 continue
             use = _use(run, queue, hosts, leases)
+            lease_times = leases.select(LEASE_TIMES).to_pydict()
             leased_s = leased_for(load.demand, load.cover, run.flavor, use)
             for book in books:
-                parts = parts_of(leased_s, book, _billed(run, book, leases))
+                billed = resource_cost(lease_times, book, run.spec.window_s)
+                parts = parts_of(leased_s, book, billed)
                 yield RegretRow(run, book.name, parts)
 
 
@@ -73,18 +75,18 @@ def _use(run: Run, queue: pa.Table, hosts: pa.Table, leases: pa.Table) -> HostUs
         times_s=times_s,
         instances=instances,
         hosts=np.bincount(np.searchsorted(times_s, used_s), minlength=len(times_s)),
-        leased_s=float(_lasted_s(leases).sum()),
+        leased_s=float((leases["ended_s"].to_numpy() - leases["ordered_s"].to_numpy()).sum()),
     )
 
 
-def _billed(run: Run, book: PriceBook, leases: pa.Table) -> float:
-    """What all leases cost under a price book, as the table ``cost`` has it."""
-    paid_for_s = leases["paid_until_s"].to_numpy() - leases["ordered_s"].to_numpy()
-    if book.btu_s != 60 * run.spec.btu_min:
-        paid_for_s = np.zeros(len(paid_for_s))  # it was prolonged by another BTU
-    return sum(map(book.resource_cost, _lasted_s(leases).tolist(), paid_for_s.tolist()))
-
-
-def _lasted_s(leases: pa.Table) -> Series:
-    lasted: Series = leases["ended_s"].to_numpy() - leases["ordered_s"].to_numpy()
-    return lasted
+def resource_cost(
+    leases: Mapping[str, Sequence[float]], book: PriceBook, run_btu_s: float
+) -> float:
+    """What leases cost under a price book, as the table ``cost`` has it, in a run that planned with
+    BTUs of ``run_btu_s``; ``leases`` are columns of that table."""
+    planned = book.btu_s == run_btu_s  # else it was prolonged by another BTU
+    times = zip(*(leases[name] for name in LEASE_TIMES), strict=True)
+    return sum(
+        book.resource_cost(ended_s - ordered_s, (paid_until_s - ordered_s) if planned else 0.0)
+        for ordered_s, ended_s, paid_until_s in times
+    )

@@ -15,6 +15,7 @@ from include.experiment.run import Run, resolve
 from include.experiment.spec import RunSpec
 from include.model.compliance import LEVELS
 from include.model.host import PriceBook
+from include.results.tables.regret import resource_cost
 from include.runs.session import Session
 from include.workloads.topologies import load_topology
 
@@ -66,14 +67,4 @@ def attempt(run: Run) -> CalibrationRun:
             name: resource_cost(leases, PRICE_BOOKS[name], run.spec.window_s) for name in BOOKS
         },
         items=summary["samples"] * run.calibration["sample_every_items"],
-    )
-
-
-def resource_cost(leases: Mapping[str, list[Any]], book: PriceBook, run_btu_s: float) -> float:
-    """What the leases cost under a book, in a run that planned with BTUs of ``run_btu_s``."""
-    planned = book.btu_s == run_btu_s
-    times = zip(leases["ordered_s"], leases["ended_s"], leases["paid_until_s"], strict=True)
-    return sum(
-        book.resource_cost(ended_s - ordered_s, (paid_until_s - ordered_s) if planned else 0.0)
-        for ordered_s, ended_s, paid_until_s in times
     )

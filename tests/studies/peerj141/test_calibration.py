@@ -8,9 +8,10 @@ import pytest
 
 from include.experiment.prices import PRICE_BOOKS
 from include.experiment.run import resolve
+from include.results.tables.regret import resource_cost
 from include.runs import stages
 from include.studies.peerj141 import calibration
-from include.studies.peerj141.trial import CalibrationRun, attempt, calibrated, resource_cost
+from include.studies.peerj141.trial import CalibrationRun, attempt, calibrated
 from include.testbeds.virtual.calibration import VirtualCalibration
 from tests.builders import run_spec
 
