@@ -198,13 +198,6 @@ def test_short_gaps_are_bridged_long_ones_stay_but_load_is_everywhere() -> None:
     assert fit(given_).demand_ms.value == pytest.approx(Truth().demand_ms, rel=0.03)
 
 
-def test_a_load_that_was_never_read_is_refused() -> None:
-    given_ = recording(Truth(), daily())
-    given_.readings["rate_per_s"][:] = np.nan
-    with pytest.raises(SpecError, match="rate_per_s has no readings"):
-        readings_of(given_)
-
-
 def test_one_reading_far_off_is_no_capacity() -> None:
     load = daily(6)
     sound = recording(Truth(), load)
@@ -245,28 +238,24 @@ def test_replays_are_spread_over_what_a_scaling_may_do() -> None:
     assert high - low < 0.2
 
 
-def test_cpu_that_does_not_rise_with_the_load_is_refused() -> None:
+@pytest.mark.parametrize(
+    ("signal", "value", "said"),
+    [
+        ("rate_per_s", np.nan, "rate_per_s has no readings"),
+        ("rate_per_s", 0.0, "cannot be told from overhead"),
+        ("cpu_share", 0.3, "CPU does not rise with the load"),
+        ("instances", 0.3, "below 1 throughout"),
+    ],
+    ids=["never read", "no load", "no more CPU under load", "less than an instance"],
+)
+def test_a_signal_that_is_the_same_throughout_is_refused(
+    signal: str, value: float, said: str
+) -> None:
     sound = recording(Truth(), daily(6))
-    flat = {**sound.readings, "cpu_share": np.full(sound.times_s.size, 0.3)}
+    same = {**sound.readings, signal: np.full(sound.times_s.size, value)}
 
-    with pytest.raises(SpecError, match="CPU does not rise with the load"):
-        fit(of_readings(flat))
-
-
-def test_a_job_without_load_is_refused() -> None:
-    sound = recording(Truth(), daily(6))
-    idle = {**sound.readings, "rate_per_s": np.zeros(sound.times_s.size)}
-
-    with pytest.raises(SpecError, match="cannot be told from overhead"):
-        fit(of_readings(idle))
-
-
-def test_less_than_an_instance_throughout_is_refused() -> None:
-    sound = recording(Truth(), daily(6))
-    few = {**sound.readings, "instances": np.full(sound.times_s.size, 0.3)}
-
-    with pytest.raises(SpecError, match="below 1 throughout"):
-        fit(of_readings(few))
+    with pytest.raises(SpecError, match=said):
+        fit(of_readings(same))
 
 
 def test_readings_that_come_seldom_are_told() -> None:
