@@ -79,9 +79,12 @@ def test_few_scale_ups_and_those_that_were_given_up_tell_nothing() -> None:
 
 
 @pytest.mark.parametrize("share", [0.3, 1.4])
-def test_the_restart_by_a_scaling_has_an_interval_that_covers_it(share: float) -> None:
+def test_the_restart_by_a_scaling_is_found_again_and_its_interval_covers_it(share: float) -> None:
     own = tuple(one + 50 for one in SCALED[::4])
-    times = fit(with_scalings(share, own, SCALED)).times
+    model = fit(with_scalings(share, own, SCALED))
+    assert model.planned_share == pytest.approx(share, abs=0.05)
+    assert any("of what a restart does by itself" in note for note in model.notes)
+    times = model.times
     for found, truth_s in ((times.by_scaling, share * PEAK_S), (times.by_itself, PEAK_S)):
         assert found.value is not None
         assert found.value.value == pytest.approx(truth_s, rel=0.05)
