@@ -11,13 +11,12 @@ import pytest
 from typer.testing import CliRunner
 
 from include.advise.backtest import Backtest, Limits, PredictedFigure, backtest, doubts
-from include.advise.candidates import policy, tried
+from include.advise.candidates import policy
 from include.advise.job import drawn, fit
 from include.advise.readings import averaged
 from include.advise.replay import ReplayConditions, replay
 from include.cli import app
 from include.cli.advise import backtest_table, parsed_options
-from include.controllers import CONTROLLERS
 from include.model.errors import SpecError
 from include.workloads.recordings import Recording, read_recording
 from tests.advise.synthetic import Truth, as_recording, csv, daily, of_readings, recording, without
@@ -195,15 +194,6 @@ def test_a_policy_with_a_limit_keeps_to_that_of_the_job_unless_it_has_its_own() 
     assert policy("hpa", {}, given_).options == {"max_instances": 5}
     assert policy("hpa", {"max_instances": 3}, given_).options == {"max_instances": 3}
     assert "max_instances" not in policy("fixed", {}, given_).options
-
-
-def test_policies_that_are_tried_can_be_built_and_have_names_of_their_own() -> None:
-    given_ = ReplayConditions(instances_at_start=6, max_instances=24)
-    made = tried(given_, [24, 6, 6, 12], lag_each_items=float("nan"))
-    assert len({one.name for one in made}) == len(made)
-    assert {one.controller for one in made} <= set(CONTROLLERS)
-    sizes = [one.options["instances_each"] for one in made if one.controller == "fixed"]
-    assert sizes == [6, 12, 24]
 
 
 def test_the_most_may_be_written_with_a_point(fitted: Recording, seen: Recording) -> None:
