@@ -132,26 +132,26 @@ def test_what_is_ranked_says_what_would_tell() -> None:
     assert rows[0]["lowest_share"] == pytest.approx(0.94)
 
 
+def a_question(max_instances: int) -> Question:
+    return Question(
+        objective=LatencyObjective(0.9, 2.0),
+        book=price_book("per_second"),
+        conditions=ReplayConditions(instances_at_start=4, max_instances=max_instances),
+    )
+
+
 def test_a_load_of_an_instance_that_nobody_recorded_is_no_answer() -> None:
     """Four instances have 5,000 records each, two 10,000, of which nothing is known above 6,000."""
     known = replace(job(most_per_s=20_000.0), known_to_per_s=6_000.0)
     load = np.full(400, 20_000.0)
-    question = Question(
-        objective=LatencyObjective(0.9, 2.0),
-        book=price_book("per_second"),
-        conditions=ReplayConditions(instances_at_start=4, max_instances=8),
-    )
-    four, two = (outcome(known, load, seeded(question, 1), fixed(n)) for n in (4, 2))
+    question = seeded(a_question(max_instances=8), 1)
+    four, two = (outcome(known, load, question, fixed(n)) for n in (4, 2))
     assert (four.known_share, four.share_within, four.possible_share) == (1, 1, 1)
     assert (two.known_share, two.share_within, two.possible_share) == (0, 1, 1)
 
 
 def test_without_a_restart_nothing_is_known_of_what_scales() -> None:
-    question = Question(
-        objective=LatencyObjective(0.9, 2.0),
-        book=price_book("per_second"),
-        conditions=ReplayConditions(instances_at_start=4, max_instances=20),
-    )
+    question = a_question(max_instances=20)
     hpa = policy("hpa", {"target_cpu": 0.35}, question.conditions)
     found = outcome(job(), daily(hours=3), seeded(question, 1), hpa)
     assert found.scalings_per_day > 0

@@ -16,6 +16,7 @@ from include.model.decision import Decision, LeaseHost, StartInstance
 from include.model.observation import Observation
 from include.testing.builders import decision
 from tests.advise.synthetic import QUIET_LATENCY_S, STEP_S, job
+from tests.advise.test_replay import watched
 
 LOAD_PER_S = 20_000.0
 
@@ -93,14 +94,9 @@ def test_whole_parts_leave_the_busiest_with_more() -> None:
 
 def test_the_busiest_share_is_that_of_the_instance_with_the_most_parts() -> None:
     start = ReplayConditions(instances_at_start=3, max_instances=4, parts=4)
-    made: list[OneMore] = []
+    _, seen = watched(np.full(20, 9_000.0), start, job(), "fixed", instances_each=3)
 
-    def build(setting: Setting) -> OneMore:
-        made.append(OneMore(setting=setting, at_s=-1.0))
-        return made[0]
-
-    replay(job(), np.full(20, 9_000.0), start, build)
-    read = made[0].seen[-1].operators[OPERATOR]
+    read = seen[-1].operators[OPERATOR]
     assert read.busy_share == pytest.approx(0.3)
     assert read.busiest_share == pytest.approx(0.3 * 2 * 3 / 4)
 
