@@ -279,39 +279,45 @@ class TestLeases:
         ]
 
     @pytest.mark.parametrize(
-        ("interval_s", "drain_s", "left_s", "goes"),
+        ("interval_s", "drain_s", "paused_s", "btu_s", "left_s", "goes"),
         [
-            (15.0, 20.0, 30.0, True),
-            (15.0, 20.0, 20.0, True),
-            (15.0, 20.0, 19.0, False),
-            (15.0, None, 15.0, True),
-            (15.0, None, 14.0, False),
-            (5.0, 20.0, 25.0, True),
-            (5.0, 20.0, 26.0, False),
-            (15.0, 60.0, 70.0, True),
+            (15.0, 20.0, 0.0, 600.0, 30.0, True),
+            (15.0, 20.0, 0.0, 600.0, 20.0, True),
+            (15.0, 20.0, 0.0, 600.0, 19.0, False),
+            (15.0, None, 0.0, 600.0, 15.0, True),
+            (15.0, None, 0.0, 600.0, 14.0, False),
+            (5.0, 20.0, 0.0, 600.0, 25.0, True),
+            (5.0, 20.0, 0.0, 600.0, 26.0, False),
+            (15.0, 60.0, 0.0, 600.0, 70.0, True),
+            # The job pauses.
+            (5.0, 0.0, 0.0, 600.0, 0.0, True),
+            (5.0, 0.0, 3.0, 600.0, 3.0, True),
+            (5.0, 0.0, 3.0, 600.0, 2.0, False),
+            (5.0, 0.0, 8.0, 600.0, 13.0, True),
+            # The next BTU is billed in any case.
+            (15.0, 20.0, 0.0, 30.0, 15.0, True),
+            (15.0, 20.0, 0.0, 600.0, 15.0, False),
         ],
     )
     def test_a_host_that_cannot_drain_in_time_stays_for_its_next_btu(
-        self, interval_s: float, drain_s: float | None, left_s: float, goes: bool
+        self,
+        interval_s: float,
+        drain_s: float | None,
+        paused_s: float,
+        btu_s: float,
+        left_s: float,
+        goes: bool,
     ) -> None:
-        setting = replace(SETTING, delays=Delays(drain_s=drain_s))
-        hosts = [a_host(paid_until_s=3600.0 + left_s), a_host("h2")]
-        running = instances({"h1": "O1 O2", "h2": "O1 O2 O3"})
-        _, decided = decide(remembered(), hosts, running, setting=setting, interval_s=interval_s)
-        assert bool(actions_of(decided, ReleaseHost)) == goes
-
-    @pytest.mark.parametrize(
-        ("paused_s", "left_s", "goes"),
-        [(0.0, 0.0, True), (3.0, 3.0, True), (3.0, 2.0, False), (8.0, 13.0, True)],
-    )
-    def test_where_the_job_pauses_a_host_goes_while_there_is_time_for_that(
-        self, paused_s: float, left_s: float, goes: bool
-    ) -> None:
-        setting = replace(SETTING, delays=Delays(drain_s=0.0))
+        setting = replace(SETTING, btu_s=btu_s, delays=Delays(drain_s=drain_s))
         hosts = [a_host(paid_until_s=3600.0 + left_s), a_host("h2")]
         running = instances({"h1": "O1 O2", "h2": "O1 O2 O3"})
         _, decided = decide(
-            remembered(), hosts, running, setting=setting, interval_s=5.0, job_paused_s=paused_s
+            remembered(),
+            hosts,
+            running,
+            setting=setting,
+            interval_s=interval_s,
+            job_paused_s=paused_s,
         )
         assert bool(actions_of(decided, ReleaseHost)) == goes
 
@@ -327,16 +333,6 @@ class TestLeases:
         hosts = [a_host(), a_host("h2", paid_until_s=3630.0, ordered_s=ordered_s, up=up)]
         _, decided = decide(remembered(), hosts, instances({"h1": "O1 O2 O3"}), setting=setting)
         assert actions_of(decided, ReleaseHost) == [ReleaseHost("h2")] * goes
-
-    @pytest.mark.parametrize(("btu_s", "goes"), [(30.0, True), (600.0, False)])
-    def test_where_the_next_btu_is_billed_in_any_case_a_host_may_go(
-        self, btu_s: float, goes: bool
-    ) -> None:
-        setting = replace(SETTING, btu_s=btu_s, delays=Delays(drain_s=20.0))
-        hosts = [a_host(paid_until_s=3615.0), a_host("h2")]
-        running = instances({"h1": "O1 O2", "h2": "O1 O2 O3"})
-        _, decided = decide(remembered(), hosts, running, setting=setting)
-        assert bool(actions_of(decided, ReleaseHost)) == goes
 
     def test_the_last_instance_moves_where_nothing_arrives(self) -> None:
         quiet = remembered(rate_per_s={}, source_per_s={"S1": 0.0})
