@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from math import ceil, inf, nan
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +16,6 @@ from include.controllers.tide.changes import LASTS_S, Pauses
 from include.controllers.tide.controller import LONG_BTU_S, Tide
 from include.controllers.tide.leases import hosts_for_work, instances_worth_leasing
 from include.experiment.run import resolve
-from include.experiment.spec import RunSpec
 from include.model.decision import (
     LeaseHost,
     MigrateInstance,
@@ -31,6 +31,7 @@ from include.testing.builders import (
     an_observation,
     instances,
 )
+from tests.builders import run_spec
 from tests.tide_world import (
     FLOW,
     SETTING,
@@ -213,17 +214,21 @@ def test_the_longer_the_pauses_the_fewer_changes(
     assert made[-1] < made[0] / 2
 
 
+def an_hour_under_tide(**changes: Any) -> Any:
+    """The testbed after an hour of the manufacturing topology."""
+    usual: dict[str, Any] = {"experiment": "e", "controller": "tide", "duration_min": 60}
+    session = Session.open(resolve(run_spec(**(usual | changes))))
+    session.deploy()
+    session.run(0.0, 3600.0)
+    return session.loop.testbed
+
+
 def changes_under(
     calibration: Path, seed: int, table: str, column: str, kinds: tuple[str, ...]
 ) -> int:
     """Rows of these kinds in an hour of stepwise."""
-    at = {"seed": seed, "btu_min": 10, "duration_min": 60, "calibration": str(calibration)}
-    session = Session.open(
-        resolve(RunSpec(experiment="e", controller="tide", pattern="stepwise", **at))
-    )
-    session.deploy()
-    session.run(0.0, 3600.0)
-    return sum(each in kinds for each in session.loop.testbed.take_measurements()[table][column])
+    testbed = an_hour_under_tide(pattern="stepwise", seed=seed, calibration=str(calibration))
+    return sum(each in kinds for each in testbed.take_measurements()[table][column])
 
 
 class TestHostsWhoseCoresAreShared:
@@ -424,28 +429,16 @@ def test_options_that_make_no_sense_are_all_named() -> None:
 @pytest.mark.parametrize("pattern", ["stepwise", "random_walk_1"])
 def test_no_host_is_billed_for_a_btu_in_which_it_only_drains(pattern: str) -> None:
     """It was: hosts that were left too late ended 5 s after their BTU and cost another one."""
-    at = {"seed": 1, "btu_min": 10, "duration_min": 60}
-    spec = RunSpec(experiment="e", controller="tide", pattern=pattern, **at)
-    session = Session.open(resolve(spec))
-    session.deploy()
-    session.run(0.0, 3600.0)
-    leases = session.loop.testbed.leases()
+    leases = an_hour_under_tide(pattern=pattern).leases()
     times = zip(leases["ended_s"], leases["paid_until_s"], leases["released"], strict=True)
     ended = [(ended_s, paid_s) for ended_s, paid_s, released in times if released]
     assert ended
     assert all(ended_s <= paid_s for ended_s, paid_s in ended)
 
 
-@pytest.mark.parametrize("interval_s", [5.0, 10.0])
-def test_hosts_are_not_ordered_and_left_in_turn(interval_s: float) -> None:
+@pytest.mark.parametrize(("interval_s", "pattern"), [(5.0, "stepwise"), (10.0, "random_walk_1")])
+def test_hosts_are_not_ordered_and_left_in_turn(interval_s: float, pattern: str) -> None:
     """They were, with a BTU hardly longer than a boot: 338 orders in the hour, and 346."""
-    pattern = {5.0: "stepwise", 10.0: "random_walk_1"}[interval_s]
-    at = {"seed": 1, "btu_min": 1, "duration_min": 60}
     options = {"interval_s": interval_s}
-    spec = RunSpec(
-        experiment="e", controller="tide", pattern=pattern, controller_options=options, **at
-    )
-    session = Session.open(resolve(spec))
-    session.deploy()
-    session.run(0.0, 3600.0)
-    assert len(session.loop.testbed.leases()["host"]) < 40
+    testbed = an_hour_under_tide(pattern=pattern, btu_min=1, controller_options=options)
+    assert len(testbed.leases()["host"]) < 40
