@@ -23,6 +23,7 @@ from include.experiment.spec import Choice, RunSpec, load_spec
 from include.model.errors import SpecError
 from include.runs.stages import run_all
 from include.testbeds import TESTBEDS, TestbedRegistration
+from tests.dags.ends import fails_for_good
 
 RUN = RunSpec(
     experiment="cells", controller="fixed", pattern="stepwise", btu_min=1, seed=1, duration_min=2
@@ -128,16 +129,12 @@ def test_a_complete_cell_of_other_code_is_triggered_again(
 
 
 def test_a_paused_dag_is_an_error_and_no_endless_wait(root: Path) -> None:
-    from airflow.sdk.exceptions import AirflowFailException
-
-    with pytest.raises(AirflowFailException, match=r"experiment is paused.*unpause it"):
+    with fails_for_good(match=r"experiment is paused.*unpause it"):
         trigger(None, paused=True)
 
 
 def test_dags_test_does_not_wait_for_what_nobody_begins(root: Path) -> None:
-    from airflow.sdk.exceptions import AirflowFailException
-
-    with pytest.raises(AirflowFailException, match="choose task for each_cell"):
+    with fails_for_good(match="choose task for each_cell"):
         trigger(None, user="dag_test")
     run_all(RUN, root)
     assert trigger(None, user="dag_test") is None
@@ -161,9 +158,7 @@ def test_waiting_ends_when_the_dag_run_has_ended_and_the_cell_is_complete(root: 
 def test_a_cell_that_its_dag_run_did_not_measure_fails_with_what_to_do(
     root: Path, state: str | None
 ) -> None:
-    from airflow.sdk.exceptions import AirflowFailException
-
-    with pytest.raises(AirflowFailException, match=f"(?s){DAG_RUN}.*clear the trigger task"):
+    with fails_for_good(match=f"(?s){DAG_RUN}.*clear the trigger task"):
         wait(state)
 
 

@@ -15,6 +15,7 @@ from include.experiment.spec import RunSpec
 from include.runs.measurements.origin import origin_of
 from include.runs.stages import store_of
 from include.runs.stored import mark_code
+from tests.dags.ends import fails_for_good, is_skipped
 
 
 @pytest.fixture
@@ -73,32 +74,26 @@ def test_a_matrix_is_one_cell_per_run_named_after_it() -> None:
 
 
 def test_a_wrong_matrix_fails_for_good_with_every_problem() -> None:
-    from airflow.sdk.exceptions import AirflowFailException
-
-    with pytest.raises(AirflowFailException, match=r"(?s)2 problems.*'btuu'.*0\.25"):
+    with fails_for_good(match=r"(?s)2 problems.*'btuu'.*0\.25"):
         resolve(controllers=["btuu", "btu"], btus_min=[0.3])
 
 
 def test_more_cells_than_airflow_maps_are_refused_before_any_is_measured(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    from airflow.sdk.exceptions import AirflowFailException
-
     monkeypatch.setenv("AIRFLOW__CORE__MAX_MAP_LENGTH", "5")
-    with pytest.raises(AirflowFailException, match=r"6 runs .*, and there may be 5 at once"):
+    with fails_for_good(match=r"6 runs .*, and there may be 5 at once"):
         resolve(seeds=[1, 2, 3])
 
 
 def test_a_run_that_fails_leaves_the_others_of_its_cell_alone(
     runs: list[RunSpec], data_root: Path
 ) -> None:
-    from airflow.sdk.exceptions import AirflowFailException
-
     broken = store_of(runs[1], data_root).run_json
     mark_code(store_of(runs[1], data_root), runs[1])
     broken.write_text("{}")
 
-    with pytest.raises(AirflowFailException, match="holds a run of the same spec"):
+    with fails_for_good(match="holds a run of the same spec"):
         measure(runs)
     complete = [store_of(run, data_root).manifest.is_file() for run in runs]
     assert complete == [True, False, True]
@@ -112,9 +107,7 @@ def test_a_run_that_fails_leaves_the_others_of_its_cell_alone(
 
 
 def test_cells_that_failed_or_never_ran_are_named() -> None:
-    from airflow.sdk.exceptions import AirflowFailException
-
-    with pytest.raises(AirflowFailException) as raised:
+    with fails_for_good() as raised:
         check({"measure_cell_0": "failed", "measure_cell_1": "success"})
     assert str(raised.value).startswith("2 of 3 cells are not measured")
     assert str(raised.value).endswith("\n  - first\n  - third")
@@ -126,16 +119,14 @@ def test_cells_that_are_all_measured_pass_however_they_were(task: str) -> None:
 
 
 def test_tables_are_built_of_complete_runs_only(runs: list[RunSpec]) -> None:
-    from airflow.sdk.exceptions import AirflowFailException
-
     from tidebench.spark import measured_runs
 
     cells = [{"name": "all", "runs": [run.to_json() for run in runs]}]
-    with pytest.raises(AirflowFailException, match="no cell is complete"):
+    with fails_for_good(match="no cell is complete"):
         measured_runs(cells, "cells")
     measure(runs[1:])
     assert measured_runs(cells, "cells") == [run.run_id for run in runs[1:]]
-    with pytest.raises(AirflowFailException, match="no cell is complete"):
+    with fails_for_good(match="no cell is complete"):
         measured_runs(cells, "another")
 
 
@@ -164,24 +155,20 @@ def test_tables_of_few_rows_need_no_cluster(
 
 
 def test_a_dag_run_that_asks_for_no_report_builds_no_tables() -> None:
-    from airflow.sdk.exceptions import AirflowSkipException
-
     from tidebench.spark import BuildTables
 
     context: Any = {"params": {"report": False}}
-    with pytest.raises(AirflowSkipException, match="no report"):
+    with is_skipped(match="no report"):
         BuildTables(task_id="build_tables", experiment="cells").execute(context)
 
 
 def test_after_a_matrix_that_could_not_be_resolved_only_the_check_of_its_cells_fails() -> None:
-    from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
-
     from tidebench.batch import CheckCells
     from tidebench.spark import BuildTables
 
     context: Any = {"params": {}}
     nothing: Any = None
-    with pytest.raises(AirflowSkipException, match="resolve_matrix says why"):
+    with is_skipped(match="resolve_matrix says why"):
         BuildTables(task_id="build_tables", experiment="None", cells=nothing).execute(context)
-    with pytest.raises(AirflowFailException, match="resolve_matrix says why"):
+    with fails_for_good(match="resolve_matrix says why"):
         CheckCells(task_id="check_cells", cells=nothing, measure=["any"]).execute(context)

@@ -10,6 +10,7 @@ import pytest
 
 from include.experiment.params import run_from_params
 from include.runs.measurements.rows import TABLES
+from tests.dags.ends import fails_for_good
 
 CONTEXT: Any = {"dag_run": SimpleNamespace(dag_id="experiment_batch", run_id="by hand")}
 
@@ -65,15 +66,13 @@ def test_nothing_is_looked_for_where_nobody_collects_it(cell: dict[str, object])
 def test_what_failed_has_read_and_written_nothing_more(
     cell: dict[str, Any], data_root: Path
 ) -> None:
-    from airflow.sdk.exceptions import AirflowFailException
-
     from tidebench.tasks import CheckTables
 
     staged = data_root / "seen" / "staged" / "cost.parquet"
     staged.parent.mkdir(parents=True)
     staged.write_bytes(b"no Parquet file")
     task = CheckTables(task_id="check_tables", experiment="seen")
-    with pytest.raises(AirflowFailException):
+    with fails_for_good():
         task.execute(CONTEXT)
     assert task.outlets == []
 

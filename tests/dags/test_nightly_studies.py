@@ -24,6 +24,7 @@ from include.studies.nightly import (
     runs_of_night,
 )
 from include.studies.results import StudyResults
+from tests.dags.ends import fails_for_good
 
 CELL = {
     "pattern": "stepwise", "controller": "btu", "btu_min": 10.0, "metric": "resource_cost",
@@ -127,18 +128,14 @@ def test_a_night_may_be_a_part_of_a_study_apart_from_the_whole(
     [({"seeds": "3-1"}, "3-1 goes down"), ({"patterns": ["stepwse"]}, "Did you mean 'stepwise'")],
 )
 def test_a_part_that_cannot_be_is_told_at_once(params: dict[str, Any], message: str) -> None:
-    from airflow.sdk.exceptions import AirflowFailException
-
-    with pytest.raises(AirflowFailException, match=message):
+    with fails_for_good(match=message):
         resolve("peerj141", **params)
 
 
 def test_a_night_without_a_study_or_with_an_unknown_one_fails_for_good() -> None:
-    from airflow.sdk.exceptions import AirflowFailException
-
-    with pytest.raises(AirflowFailException, match="no study is chosen"):
+    with fails_for_good(match="no study is chosen"):
         resolve()
-    with pytest.raises(AirflowFailException, match="fuguu"):
+    with fails_for_good(match="fuguu"):
         resolve("fuguu")
 
 

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.dags.ends import fails_for_good, is_skipped
+
 
 @pytest.fixture
 def dead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -28,13 +30,11 @@ def context(**params: object) -> dict[str, object]:
 
 
 def test_dead_runs_are_listed_and_stay(dead: Path) -> None:
-    from airflow.sdk.exceptions import AirflowSkipException
-
     from tidebench.reap import CheckLeases, ReleaseDead
 
     assert CheckLeases(task_id="check_leases").execute(context()) == 1
     assert CheckLeases(task_id="check_leases").execute(context(after_min=100)) == 0
-    with pytest.raises(AirflowSkipException, match="only listed"):
+    with is_skipped(match="only listed"):
         ReleaseDead(task_id="release_dead").execute(context())
     assert dead.is_dir()
 
@@ -50,11 +50,9 @@ def test_what_dead_runs_hold_is_given_back_when_the_run_of_the_dag_says_so(dead:
 
 @pytest.mark.parametrize("after_min", [0, -5, 0.5])
 def test_nobody_is_dead_after_less_than_a_minute(dead: Path, after_min: float) -> None:
-    from airflow.sdk.exceptions import AirflowFailException
-
     from tidebench.reap import CheckLeases, ReleaseDead
 
     for task in (CheckLeases(task_id="check_leases"), ReleaseDead(task_id="release_dead")):
-        with pytest.raises(AirflowFailException, match="after_min must be at least 1, got"):
+        with fails_for_good(match="after_min must be at least 1, got"):
             task.execute(context(after_min=after_min, remove=True))
     assert dead.is_dir()

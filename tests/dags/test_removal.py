@@ -12,6 +12,7 @@ from include.results.reports.publish import publish
 from include.results.reports.results import runs_of
 from include.runs.measurements.store import RunStore
 from tests.builders_staged import RUN, let_pass, stage
+from tests.dags.ends import fails_for_good, is_skipped
 
 
 @pytest.fixture
@@ -46,25 +47,19 @@ def remove(*runs: str) -> None:
 
 
 def test_a_name_that_is_not_there_is_told_before_anything_is_waited_for(folder: Path) -> None:
-    from airflow.sdk.exceptions import AirflowFailException
-
-    with pytest.raises(AirflowFailException, match=r"unknown run 'othr'. Did you mean 'other'"):
+    with fails_for_good(match=r"unknown run 'othr'. Did you mean 'other'"):
         resolve(RUN, "othr")
     assert resolve(RUN, "other", RUN) == [RUN, "other"]
 
 
 @pytest.mark.parametrize("name", ["../demo", "demo/../demo", ".", "", "/demo", "Demo", "demo\n"])
 def test_what_no_experiment_is_called_is_refused_in_words(folder: Path, name: str) -> None:
-    from airflow.sdk.exceptions import AirflowFailException
-
-    with pytest.raises(AirflowFailException, match="use up to 64 small letters, digits, - and _"):
+    with fails_for_good(match="use up to 64 small letters, digits, - and _"):
         resolve(RUN, experiment=name)
 
 
 def test_without_a_name_of_a_run_nothing_is_asked_for(folder: Path) -> None:
-    from airflow.sdk.exceptions import AirflowFailException
-
-    with pytest.raises(AirflowFailException, match="no run is named"):
+    with fails_for_good(match="no run is named"):
         resolve()
 
 
@@ -76,12 +71,10 @@ def test_runs_are_removed_and_a_repetition_finds_nothing_to_do(folder: Path) -> 
 
 
 def test_without_a_run_there_is_no_report_to_build(folder: Path) -> None:
-    from airflow.sdk.exceptions import AirflowSkipException
-
     from tidebench.spark import BuildTables
 
     remove(RUN, "other")
     assert not (folder / "published").exists()
     context: Any = {"params": {}, "ti": SimpleNamespace()}
-    with pytest.raises(AirflowSkipException, match="no complete run is left"):
+    with is_skipped(match="no complete run is left"):
         BuildTables(task_id="build_tables", experiment="demo").execute(context)

@@ -36,6 +36,7 @@ from include.runs.stages import deploy, provision, replay_arrivals, store_of
 from include.runs.stored import mark_code
 from include.testbeds import TESTBEDS
 from tests.builders_staged import let_pass, stage
+from tests.dags.ends import fails_for_good
 
 if TYPE_CHECKING:
     from tidebench.stage import Stage
@@ -63,11 +64,9 @@ def resolve(**params: Any) -> tuple[list[dict[str, Any]], dict[str, str]]:
     ],
 )
 def test_what_a_retry_cannot_fix_fails_for_good_with_its_message(error: TidebenchError) -> None:
-    from airflow.sdk.exceptions import AirflowFailException
-
     from tidebench.stage import without_vain_retries
 
-    with pytest.raises(AirflowFailException) as raised, without_vain_retries():
+    with fails_for_good() as raised, without_vain_retries():
         raise error
     assert str(raised.value) == str(error)
     assert raised.value.__suppress_context__  # its log shows no second traceback
@@ -85,8 +84,6 @@ def test_what_a_retry_may_fix_is_retried(error: TidebenchError) -> None:
 def test_a_set_up_that_fails_says_why_and_not_what_its_clean_up_met(
     data_root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from airflow.sdk.exceptions import AirflowFailException
-
     from tidebench.tasks import ProvisionTestbed
 
     monkeypatch.setenv("TIDEBENCH_DATA_ROOT", str(data_root))
@@ -95,7 +92,7 @@ def test_a_set_up_that_fails_says_why_and_not_what_its_clean_up_met(
     store_of(run, data_root).run_json.write_text("{}")
     task = ProvisionTestbed(task_id="provision_testbed", run=run.to_json())
     context: Any = {"dag_run": SimpleNamespace(dag_id="experiment", run_id="one")}
-    with pytest.raises(AirflowFailException, match="with other inputs"):
+    with fails_for_good(match="with other inputs"):
         task.execute(context)
 
 
@@ -110,23 +107,19 @@ def test_windows_are_named_by_their_minutes_and_the_last_ends_with_the_run() -> 
 
 
 def test_a_wrong_parameter_is_reported_before_anything_is_provisioned() -> None:
-    from airflow.sdk.exceptions import AirflowFailException
-
-    with pytest.raises(AirflowFailException, match=r"controller 'btuu'.*Did you mean 'btu'"):
+    with fails_for_good(match=r"controller 'btuu'.*Did you mean 'btu'"):
         resolve(controller="btuu")
 
 
 def test_everything_wrong_with_a_form_of_advice_is_told_before_anything_is_kept(
     data_root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from airflow.sdk.exceptions import AirflowFailException
-
     from tidebench.advice import ResolveAdvice
 
     monkeypatch.setenv("TIDEBENCH_DATA_ROOT", str(data_root))
     params = {"name": "mine", "recording": str(tmp_path / "no.csv"), "objective": "soon"}
     context: Any = {"params": params}
-    with pytest.raises(AirflowFailException, match="cannot read 'soon'") as refused:
+    with fails_for_good(match="cannot read 'soon'") as refused:
         ResolveAdvice(task_id="resolve_advice").execute(context)
     assert "there is no file" in str(refused.value)
     assert not list(data_root.iterdir())
@@ -237,7 +230,6 @@ def named_as(kind: str, run: RunSpec) -> dict[str, Any]:
 def test_a_dag_run_whose_run_was_left_out_publishes_the_others_and_then_fails(
     kind: str, data_root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from airflow.sdk.exceptions import AirflowFailException
     from airflow.sdk.execution_time.context import OutletEventAccessors
 
     from tidebench.tasks import PublishReport
@@ -266,7 +258,7 @@ def test_a_dag_run_whose_run_was_left_out_publishes_the_others_and_then_fails(
     if kind == "cells":  # a night publishes one experiment after the other
         publish(replace(run, experiment="yours"))
     (folder / "published" / "report.html").unlink()
-    with pytest.raises(AirflowFailException, match=f"left out: run {run.run_id} because"):
+    with fails_for_good(match=f"left out: run {run.run_id} because"):
         publish(run)
     assert len(events[-1]) == 0
     assert (folder / "published" / "report.html").is_file()

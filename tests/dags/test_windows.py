@@ -13,6 +13,7 @@ import pytest
 from include.experiment.params import run_from_params
 from include.experiment.spec import RunSpec
 from include.runs.stages import control_windows, deploy, provision, replay_arrivals
+from tests.dags.ends import fails_for_good
 
 
 @pytest.fixture
@@ -80,10 +81,8 @@ def test_a_copy_that_dags_test_begins_too_early_brings_along_those_before_it(
 
 
 def test_after_a_failure_no_copy_brings_along_others(root: Path) -> None:
-    from airflow.sdk.exceptions import AirflowFailException
-
     assert seconds_until_it_looks_again(4, user="dag_test", control_window_3="up_for_retry") > 0
-    with pytest.raises(AirflowFailException, match="window 1 ended without a commit"):
+    with fails_for_good(match="window 1 ended without a commit"):
         begin(4, user="dag_test", control_window_3="failed")
     assert begin(1, user="dag_test", control_window_3="failed")["window"] == 1
 
@@ -92,9 +91,7 @@ def test_after_a_failure_no_copy_brings_along_others(root: Path) -> None:
 def test_a_window_behind_one_that_ended_without_a_commit_fails_at_once(
     root: Path, state: str
 ) -> None:
-    from airflow.sdk.exceptions import AirflowFailException
-
-    with pytest.raises(AirflowFailException, match=r"window 1 .*clear the failed tasks"):
+    with fails_for_good(match=r"window 1 .*clear the failed tasks"):
         begin(3, control_window_1=state, control_window_2="running")
 
 
