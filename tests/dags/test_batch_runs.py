@@ -33,12 +33,6 @@ DAG_RUN = f"cells.{RUN.run_id}"
 
 
 @pytest.fixture
-def root(data_root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("TIDEBENCH_DATA_ROOT", str(data_root))
-    return data_root
-
-
-@pytest.fixture
 def slow(monkeypatch: pytest.MonkeyPatch) -> RunSpec:
     """A run on the simulator, registered once more as if it ran in real time."""
     build = TESTBEDS["simulated"].build
@@ -95,7 +89,7 @@ def wait(state: str | None) -> None:
 
 @pytest.mark.parametrize("state", [None, "failed"])
 def test_a_cell_is_triggered_under_the_id_of_its_run_and_cleared_when_it_failed(
-    root: Path, state: str | None
+    data_root: Path, state: str | None
 ) -> None:
     asked = trigger(state)
     assert asked is not None
@@ -107,56 +101,56 @@ def test_a_cell_is_triggered_under_the_id_of_its_run_and_cleared_when_it_failed(
 
 
 @pytest.mark.parametrize("state", ["queued", "running"])
-def test_a_cell_that_is_under_way_is_left_alone(root: Path, state: str) -> None:
+def test_a_cell_that_is_under_way_is_left_alone(data_root: Path, state: str) -> None:
     assert trigger(state) is None
 
 
-def test_a_complete_cell_is_reused_unless_its_dag_run_failed(root: Path) -> None:
-    run_all(RUN, root)
+def test_a_complete_cell_is_reused_unless_its_dag_run_failed(data_root: Path) -> None:
+    run_all(RUN, data_root)
     assert trigger(None) is None
     assert trigger("success") is None
     assert trigger("failed") is not None, "its testbed may not have been released"
 
 
 def test_a_complete_cell_of_other_code_is_triggered_again(
-    root: Path, monkeypatch: pytest.MonkeyPatch
+    data_root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from include.runs import stored
 
-    run_all(RUN, root)
+    run_all(RUN, data_root)
     monkeypatch.setattr(stored, "code_digest", lambda _: "other code")
     assert trigger("success") is not None
 
 
-def test_a_paused_dag_is_an_error_and_no_endless_wait(root: Path) -> None:
+def test_a_paused_dag_is_an_error_and_no_endless_wait(data_root: Path) -> None:
     with fails_for_good(match=r"experiment is paused.*unpause it"):
         trigger(None, paused=True)
 
 
-def test_dags_test_does_not_wait_for_what_nobody_begins(root: Path) -> None:
+def test_dags_test_does_not_wait_for_what_nobody_begins(data_root: Path) -> None:
     with fails_for_good(match="choose task for each_cell"):
         trigger(None, user="dag_test")
-    run_all(RUN, root)
+    run_all(RUN, data_root)
     assert trigger(None, user="dag_test") is None
 
 
 @pytest.mark.parametrize("state", ["queued", "running"])
-def test_waiting_holds_no_worker(root: Path, state: str) -> None:
+def test_waiting_holds_no_worker(data_root: Path, state: str) -> None:
     from airflow.sdk.exceptions import TaskDeferred
 
     with pytest.raises(TaskDeferred):
         wait(state)
 
 
-def test_waiting_ends_when_the_dag_run_has_ended_and_the_cell_is_complete(root: Path) -> None:
-    run_all(RUN, root)
+def test_waiting_ends_when_the_dag_run_has_ended_and_the_cell_is_complete(data_root: Path) -> None:
+    run_all(RUN, data_root)
     wait("success")
     wait(None)
 
 
 @pytest.mark.parametrize("state", ["failed", "success", None])
 def test_a_cell_that_its_dag_run_did_not_measure_fails_with_what_to_do(
-    root: Path, state: str | None
+    data_root: Path, state: str | None
 ) -> None:
     with fails_for_good(match=f"(?s){DAG_RUN}.*clear the trigger task"):
         wait(state)

@@ -19,9 +19,8 @@ from tests.dags.ends import fails_for_good, is_skipped
 
 
 @pytest.fixture
-def runs(data_root: Path, monkeypatch: pytest.MonkeyPatch) -> list[RunSpec]:
+def runs(data_root: Path) -> list[RunSpec]:
     """Three runs of three minutes; the data root is an empty one."""
-    monkeypatch.setenv("TIDEBENCH_DATA_ROOT", str(data_root))
     form = {"experiment": "cells", "controllers": ["fixed"], "seeds": [1, 2, 3], "duration_min": 3}
     return matrix_from_params(form, most_cells=3)
 

@@ -35,9 +35,8 @@ def test_a_results_database_is_named_without_who_logs_in() -> None:
 
 
 @pytest.fixture
-def cell(data_root: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
+def cell(data_root: Path) -> dict[str, object]:
     """Of one short run."""
-    monkeypatch.setenv("TIDEBENCH_DATA_ROOT", str(data_root))
     run = run_from_params({"experiment": "seen", "duration_min": 10, "btu_min": 10, "seed": 3})
     return {"name": run.run_id, "runs": [run.to_json()]}
 

@@ -25,7 +25,6 @@ def under_way(data_root: Path, monkeypatch: pytest.MonkeyPatch) -> set[str]:
         assert set(states) == {"queued", "running"}
         return int(run_id in under_way)
 
-    monkeypatch.setenv("TIDEBENCH_DATA_ROOT", str(data_root))
     monkeypatch.setattr(locks, "count_dag_runs", count)
     return under_way
 

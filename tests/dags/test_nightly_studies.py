@@ -88,9 +88,8 @@ def resolve(*chosen: str, **more: Any) -> tuple[list[str], list[dict[str, Any]]]
 
 
 def test_everything_is_measured_anew_in_one_cell_per_workload_and_controller(
-    study: Study, folder: Path, monkeypatch: pytest.MonkeyPatch
+    study: Study, folder: Path
 ) -> None:
-    monkeypatch.setenv("TIDEBENCH_DATA_ROOT", str(folder.parent))
     measure(study, folder, "same")
     experiments, cells = resolve("peerj141")
 
@@ -102,8 +101,7 @@ def test_everything_is_measured_anew_in_one_cell_per_workload_and_controller(
     assert [run for run in runs if store_of(run, folder.parent).manifest.is_file()] == []
 
 
-def test_a_night_may_have_several_studies(data_root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TIDEBENCH_DATA_ROOT", str(data_root))
+def test_a_night_may_have_several_studies(data_root: Path) -> None:
     experiments, cells = resolve("kalman", "fugu", "pvldb127")
     assert experiments == ["nightly_pvldb127", "nightly_fugu"]
     runs = [RunSpec.from_json(text) for cell in cells for text in cell["runs"]]
@@ -111,10 +109,7 @@ def test_a_night_may_have_several_studies(data_root: Path, monkeypatch: pytest.M
     assert len({cell["name"] for cell in cells}) == len(cells)
 
 
-def test_a_night_may_be_a_part_of_a_study_apart_from_the_whole(
-    data_root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("TIDEBENCH_DATA_ROOT", str(data_root))
+def test_a_night_may_be_a_part_of_a_study_apart_from_the_whole(data_root: Path) -> None:
     experiments, cells = resolve("peerj141", seeds="25-26", patterns=["stepwise"])
     runs = [RunSpec.from_json(text) for cell in cells for text in cell["runs"]]
     assert experiments == ["nightly_peerj141_part"]

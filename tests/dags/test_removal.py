@@ -16,9 +16,8 @@ from tests.dags.ends import fails_for_good, is_skipped
 
 
 @pytest.fixture
-def folder(data_root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(data_root: Path) -> Path:
     """A published run, and one that is stored only."""
-    monkeypatch.setenv("TIDEBENCH_DATA_ROOT", str(data_root))
     folder = let_pass(stage(data_root / "demo"))
     publish(folder, url(folder))
     for run in (RUN, "other"):

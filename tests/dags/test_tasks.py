@@ -81,12 +81,9 @@ def test_what_a_retry_may_fix_is_retried(error: TidebenchError) -> None:
         raise error
 
 
-def test_a_set_up_that_fails_says_why_and_not_what_its_clean_up_met(
-    data_root: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_set_up_that_fails_says_why_and_not_what_its_clean_up_met(data_root: Path) -> None:
     from tidebench.tasks import ProvisionTestbed
 
-    monkeypatch.setenv("TIDEBENCH_DATA_ROOT", str(data_root))
     run = run_from_params({"experiment": "damaged"})
     mark_code(store_of(run, data_root), run)
     store_of(run, data_root).run_json.write_text("{}")
@@ -112,11 +109,10 @@ def test_a_wrong_parameter_is_reported_before_anything_is_provisioned() -> None:
 
 
 def test_everything_wrong_with_a_form_of_advice_is_told_before_anything_is_kept(
-    data_root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    data_root: Path, tmp_path: Path
 ) -> None:
     from tidebench.advice import ResolveAdvice
 
-    monkeypatch.setenv("TIDEBENCH_DATA_ROOT", str(data_root))
     params = {"name": "mine", "recording": str(tmp_path / "no.csv"), "objective": "soon"}
     context: Any = {"params": params}
     with fails_for_good(match="cannot read 'soon'") as refused:
@@ -126,9 +122,8 @@ def test_everything_wrong_with_a_form_of_advice_is_told_before_anything_is_kept(
 
 
 @pytest.fixture
-def deployed(data_root: Path, monkeypatch: pytest.MonkeyPatch) -> RunSpec:
+def deployed(data_root: Path) -> RunSpec:
     """A run of one window of a day, ready for it."""
-    monkeypatch.setenv("TIDEBENCH_DATA_ROOT", str(data_root))
     run = run_from_params({"experiment": "a-day", "duration_min": 1440, "btu_min": 1440})
     provision(run, data_root)
     deploy(run, data_root)
@@ -228,13 +223,12 @@ def named_as(kind: str, run: RunSpec) -> dict[str, Any]:
 
 @pytest.mark.parametrize("kind", ["runs", "run_ids", "cells"])
 def test_a_dag_run_whose_run_was_left_out_publishes_the_others_and_then_fails(
-    kind: str, data_root: Path, monkeypatch: pytest.MonkeyPatch
+    kind: str, data_root: Path
 ) -> None:
     from airflow.sdk.execution_time.context import OutletEventAccessors
 
     from tidebench.tasks import PublishReport
 
-    monkeypatch.setenv("TIDEBENCH_DATA_ROOT", str(data_root))
     events: list[OutletEventAccessors] = []
     run, other = (run_from_params({"experiment": "mine", "seed": seed}) for seed in (1, 2))
     folder = stage(data_root / "mine", "good")

@@ -28,7 +28,6 @@ def states(data_root: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     def count(dag_id: str, run_id: str, *wanted: str) -> int:
         return int(states.get(run_id) in wanted)
 
-    monkeypatch.setenv("TIDEBENCH_DATA_ROOT", str(data_root))
     monkeypatch.setattr(waiting, "POLL_EVERY_S", 0.0)
     for module in (locks, runs):
         monkeypatch.setattr(module, "count_dag_runs", count)

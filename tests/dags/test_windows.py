@@ -17,9 +17,8 @@ from tests.dags.ends import fails_for_good
 
 
 @pytest.fixture
-def root(data_root: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def root(data_root: Path) -> Path:
     """A data root with a run of six windows, of which the first is committed."""
-    monkeypatch.setenv("TIDEBENCH_DATA_ROOT", str(data_root))
     for stage in (provision, deploy, replay_arrivals):
         stage(a_run(), data_root)
     control_windows(a_run(), data_root, 0, 0)
