@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import shutil
-import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+
+from tests.ports import free_port
 
 
 @contextmanager
@@ -18,9 +19,7 @@ def prometheus(folder: Path, target: str) -> Iterator[str]:
     program = shutil.which("prometheus")
     if not program:
         pytest.skip("no prometheus; apt-get install prometheus has it")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{free.getsockname()[1]}"
+    address = f"127.0.0.1:{free_port()}"
     config = folder / "prometheus.yml"
     config.write_text(
         "scrape_configs: [{job_name: stream, scrape_interval: 1s, "

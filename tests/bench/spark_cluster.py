@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -13,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from infra.airflow.processes import end_session
+from tests.ports import free_port
 
 HERE = "127.0.0.1"
 SPARK_CLASS = Path(sys.executable).with_name("spark-class")
@@ -41,9 +41,7 @@ class Cluster:
 @contextmanager
 def a_cluster(folder: Path, workers: int) -> Iterator[Cluster]:
     """A master and so many workers of one core each; nothing of them is left at the end."""
-    with socket.socket() as free:
-        free.bind((HERE, 0))
-        port = free.getsockname()[1]
+    port = free_port()
     cluster = Cluster(folder, f"spark://{HERE}:{port}")
     deploy, processes = "org.apache.spark.deploy", list[subprocess.Popen[bytes]]()
     try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import socket
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -13,6 +12,7 @@ import pytest
 
 from infra.airflow.processes import end_session
 from tests.live.world import wait_until
+from tests.ports import free_port
 
 pytestmark = pytest.mark.scheduler
 
@@ -32,10 +32,7 @@ def python(folder: Path, *arguments: str, variables: Mapping[str, str]) -> str:
 
 
 def test_airflow_on_this_machine(airflow_environment: dict[str, str], tmp_path: Path) -> None:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    home = Path(airflow_environment["AIRFLOW_HOME"])
+    home, port = Path(airflow_environment["AIRFLOW_HOME"]), free_port()
     variables = airflow_environment | {
         "TIDEBENCH_PORT": str(port), "TIDEBENCH_DATA_ROOT": str(tmp_path / "var"),
     }  # fmt: skip

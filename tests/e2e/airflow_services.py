@@ -9,7 +9,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -25,6 +24,7 @@ from urllib.parse import quote
 from include.files.whole import new_file
 from infra.airflow.processes import end_session, processes_of
 from infra.airflow.settings import SERVICES, service_settings
+from tests.ports import free_port
 
 REPOSITORY = Path(__file__).parents[2]
 USER, PASSWORD = "admin", "a password of this test"
@@ -251,7 +251,7 @@ def airflow_services(
 
     ``prefix`` is the path below which they are, as behind a reverse proxy.
     """
-    ours = _settings(_free_port(), logs) | dict(settings or {})
+    ours = _settings(free_port(), logs) | dict(settings or {})
     ours["AIRFLOW__API__BASE_URL"] += prefix
     airflow = Airflow(dict(environment) | ours, logs)
     try:
@@ -274,10 +274,3 @@ def _settings(port: int, folder: Path) -> dict[str, str]:
         "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT": "30",
         "AIRFLOW__SCHEDULER__TASK_INSTANCE_HEARTBEAT_TIMEOUT_DETECTION_INTERVAL": "5",
     }
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -25,6 +24,7 @@ from infra.airflow.client import Client, Refused
 from infra.airflow.local import USER
 from infra.airflow.processes import born, end_session, processes_of
 from infra.airflow.settings import SERVICES
+from tests.ports import free_port
 
 pytestmark = pytest.mark.scheduler
 
@@ -115,10 +115,8 @@ class Local:
 
 @pytest.fixture
 def local_environment(airflow_environment: dict[str, str], tmp_path: Path) -> dict[str, str]:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = str(probe.getsockname()[1])
-    return airflow_environment | {"TIDEBENCH_DATA_ROOT": str(tmp_path), "TIDEBENCH_PORT": port}
+    ours = {"TIDEBENCH_DATA_ROOT": str(tmp_path), "TIDEBENCH_PORT": str(free_port())}
+    return airflow_environment | ours
 
 
 @contextmanager

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-import socket
 import time
 from urllib.error import HTTPError
 from urllib.request import ProxyHandler, build_opener
@@ -14,6 +13,7 @@ import pytest
 from include.testbeds.live.operators import wire
 from tests.live.unprocessed import unprocessed
 from tests.live.world import SERVICES, crowding, script, wait_until, world
+from tests.ports import free_port
 
 pytestmark = pytest.mark.live
 
@@ -188,8 +188,7 @@ def get(port):
 
 
 def test_the_health_page_says_ready_and_how_old_the_last_item_is(here):
-    with socket.create_server(("", 0)) as free:
-        port = free.getsockname()[1]
+    port = free_port()
     here.start("work", "7", TB_HEALTH_PORT=port, TB_SLO_MS=0.001)
     _, page = wait_until(lambda: get(port)[0] == 200 and get(port), "ready")
     assert page == {"ready": True, "operator": "work", "instance": "7", "processed_items": 0}

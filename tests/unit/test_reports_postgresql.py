@@ -6,7 +6,6 @@ import os
 import pwd
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -22,6 +21,7 @@ from include.results.reports.publish import publish
 from include.results.reports.results import ORDERS, Query, find_runs, read_runs
 from include.runs.measurements.origin import DagRun
 from tests.builders_staged import RUN, change, let_pass, stage
+from tests.ports import free_port
 
 pytestmark = pytest.mark.live
 
@@ -45,9 +45,7 @@ def server() -> Iterator[str]:
         pytest.skip("no PostgreSQL here (Debian: apt-get install postgresql)")
     home = Path(tempfile.mkdtemp(prefix="tidebench-postgresql-"))
     shutil.chown(home, account)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     subprocess.run(
         [initdb, "-D", home / "data", "-U", "lab", "--auth=trust", "--no-sync"],
         user=account, check=True, capture_output=True, cwd=home,
