@@ -10,9 +10,10 @@ from pathlib import Path
 from include.service.clock import Timestamp
 from include.service.history import NOT_SENT
 from include.service.limits import ChangeLimits
-from include.service.reading import JobReading, OperatorReading
+from include.service.reading import JobReading
 from include.service.rest import JobLook
 from include.testbeds.flink.rest import NoAnswerError
+from tests.service import acting_world
 from tests.service.acting_world import NOON_S
 
 
@@ -135,29 +136,17 @@ class FailingFlink:
         running = {each: self.runs[each] for each in self.last_asks}
         if self._state() == "RUNNING" and running == self.last_asks:
             self.came_up = True
-        reading = JobReading(
+        reading = acting_world.job(
+            *(
+                acting_world.operator(each, self.runs[each], asked=most, least=least)
+                for each, (least, most) in self.bounds.items()
+            ),
             at_s=self.wall_s,
             job=self.job,
             name=name,
             state=self._state(),
-            started_s=NOON_S - 900,
-            operators=tuple(
-                OperatorReading(
-                    operator=each,
-                    vertex=f"v-{each}",
-                    parallelism=self.runs[each],
-                    asked_least=least,
-                    asked_most=most,
-                    max_parallelism=128,
-                )
-                for each, (least, most) in self.bounds.items()
-            ),
             edges=(),
-            task_managers=(),
             checkpoint_running=self.checkpoint,
-            last_checkpoint_s=None,
-            restarts=0,
-            elastic=True,
             missing=self.missing,
         )
         if slow:
