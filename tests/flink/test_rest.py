@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import threading
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
 from include.testbeds.flink.rest import Checkpoints, NoAnswerError, Rest, first_reason, too_early
+from tests.http_server import sends, serving
 
 JOB = "0" * 32
 JOB_ANSWER = {
@@ -25,36 +24,14 @@ def a_server(answers):
     """Answers by method and path; what was sent is kept."""
     sent = []
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self):
-            self._answer("GET")
+    def answer(handler, body):
+        asked = (handler.command, handler.path)
+        sent.append((*asked, json.loads(body) if body else None))
+        status, content = answers.get(asked, (404, {"errors": ["not there"]}))
+        sends(handler, status, json.dumps(content).encode() if content is not None else b"")
 
-        def do_PUT(self):
-            self._answer("PUT")
-
-        def do_POST(self):
-            self._answer("POST")
-
-        def _answer(self, method):
-            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            sent.append((method, self.path, json.loads(body) if body else None))
-            status, answer = answers.get((method, self.path), (404, {"errors": ["not there"]}))
-            self.send_response(status)
-            self.end_headers()
-            self.wfile.write(json.dumps(answer).encode() if answer is not None else b"")
-
-        def log_message(self, *_):
-            return
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield Rest(server.server_port, JOB), sent
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with serving(answer) as port:
+        yield Rest(port, JOB), sent
 
 
 def test_a_request_keeps_what_it_does_not_name_and_never_a_lower_bound_above_one():

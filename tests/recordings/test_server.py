@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import httpx
@@ -14,6 +14,7 @@ import pytest
 
 from include.model.errors import SpecError
 from include.workloads.recordings import read_recording
+from tests.http_server import sends, serving
 from tests.prometheus_server import prometheus
 
 SECRET = "hunter2"
@@ -25,19 +26,23 @@ QUERIES = {
 }
 
 
-class Serving(ThreadingHTTPServer):
+Start = Callable[["Serving"], str]
+
+
+class Serving:
     """Answers everything with what it was told to, and keeps what it was asked."""
 
-    daemon_threads = True
-
     def __init__(self, status: int = 200, body: bytes = b"", **headers: str) -> None:
-        super().__init__(("127.0.0.1", 0), _Answer)
         self.status, self.body, self.headers = status, body, headers
         self.asked: list[tuple[str, str]] = []
         self.began_s = time.monotonic()
 
     def content(self) -> bytes:
         return self.body
+
+    def __call__(self, handler: BaseHTTPRequestHandler, _: bytes) -> None:
+        self.asked.append((handler.path, handler.headers.get("Authorization", "")))
+        sends(handler, self.status, self.content(), self.headers)
 
 
 class Job(Serving):
@@ -48,51 +53,16 @@ class Job(Serving):
         return f"records_total {records:.3f}\nlag 7\nlatency_ms 250\n".encode()
 
 
-class _Answer(BaseHTTPRequestHandler):
-    server: Serving
-
-    def do_GET(self) -> None:
-        self.server.asked.append((self.path, self.headers.get("Authorization", "")))
-        body = self.server.content()
-        self.send_response(self.server.status)
-        for name, value in self.server.headers.items():
-            self.send_header(name, value)
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-
-def running(server: Serving) -> Iterator[Serving]:
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
-    thread.start()
-    yield server
-    server.shutdown()
-    server.server_close()
-    thread.join()
-
-
 @pytest.fixture
-def serve() -> Iterator[list[Iterator[Serving]]]:
-    started: list[Iterator[Serving]] = []
-    yield started
-    for one in started:
-        next(one, None)
-
-
-def start(started: list[Iterator[Serving]], server: Serving) -> str:
-    started.append(running(server))
-    next(started[-1])
-    return f"127.0.0.1:{server.server_address[1]}"
+def start() -> Iterator[Start]:
+    """Starts a server; its address."""
+    with ExitStack() as servers:
+        yield lambda server: f"127.0.0.1:{servers.enter_context(serving(server))}"
 
 
 @pytest.mark.live
-def test_a_range_of_a_real_prometheus_is_read_back(
-    serve: list[Iterator[Serving]], tmp_path: Path
-) -> None:
-    target = start(serve, Job())
+def test_a_range_of_a_real_prometheus_is_read_back(start: Start, tmp_path: Path) -> None:
+    target = start(Job())
     with prometheus(tmp_path, target) as address:
         end_s = scraped(address, tmp_path / "log")
         found = read_recording(
@@ -130,14 +100,14 @@ def refused(source: str, mapping: dict[str, str] | None = None) -> str:
 
 
 def test_credentials_come_from_the_environment_only(
-    serve: list[Iterator[Serving]], monkeypatch: pytest.MonkeyPatch
+    start: Start, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     body = (
         b'{"status":"success","data":{"resultType":"matrix","result":[{"metric":{},'
         b'"values":[[0,"1"],[60,"2"]]}]}}'
     )
     server = Serving(body=body)
-    address = start(serve, server)
+    address = start(server)
     monkeypatch.setenv("TIDEBENCH_PROMETHEUS_TOKEN", SECRET)
     found = read_recording(f"prometheus+http://{address}?start=0&end=60&step=60", {"rate": "up"})
     assert server.asked[-1][1] == f"Bearer {SECRET}"
@@ -162,13 +132,11 @@ def test_a_token_that_no_header_can_have_is_told_and_not_shown(
     assert token not in told
 
 
-def test_nobody_else_is_told_a_token(
-    serve: list[Iterator[Serving]], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nobody_else_is_told_a_token(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TIDEBENCH_PROMETHEUS_TOKEN", SECRET)
     other = Serving()
-    elsewhere = start(serve, other)
-    address = start(serve, Serving(302, Location=f"http://{elsewhere}/"))
+    elsewhere = start(other)
+    address = start(Serving(302, Location=f"http://{elsewhere}/"))
     assert "HTTP 302" in refused(f"prometheus+http://{address}?last_s=60")
     assert other.asked == []
 
@@ -182,10 +150,8 @@ def test_nobody_else_is_told_a_token(
         (400, b'{"status":"error","errorType":"bad_data","error":"no"}', "(bad_data: no)"),
     ],
 )
-def test_what_a_server_refuses_is_told(
-    status: int, body: bytes, says: str, serve: list[Iterator[Serving]]
-) -> None:
-    address = start(serve, Serving(status, body))
+def test_what_a_server_refuses_is_told(status: int, body: bytes, says: str, start: Start) -> None:
+    address = start(Serving(status, body))
     assert says in refused(f"prometheus+http://{address}?last_s=60")
 
 

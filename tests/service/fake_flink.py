@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-import ssl
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
+from tests.http_server import sends, serving
 from tests.service.flink_world import NAMES, World, vertex
 
 Fault = Callable[[BaseHTTPRequestHandler], bool]
@@ -165,44 +164,16 @@ def a_flink(world: World, certificate: Path | None = None) -> Iterator[FakeFlink
     """It listens on 127.0.0.1 until the end, over TLS with a file of certificate and key."""
     fake = FakeFlink(world)
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
+    def answer(handler: BaseHTTPRequestHandler, body: bytes) -> None:
+        fake.asked.append((handler.command, handler.path))
+        fake.headers = dict(handler.headers)
+        if not fake.fault(handler):
+            status, content = fake.answer(handler.command, handler.path, body)
+            sends(handler, status, json.dumps(content).encode())
 
-        def do_GET(self) -> None:
-            self._answer("GET")
-
-        def do_PUT(self) -> None:
-            self._answer("PUT")
-
-        def _answer(self, method: str) -> None:
-            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-            fake.asked.append((method, self.path))
-            fake.headers = dict(self.headers)
-            if fake.fault(self):
-                return
-            status, answer = fake.answer(method, self.path, body)
-            content = json.dumps(answer).encode()
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
-
-        def log_message(self, *args: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    if certificate:
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(certificate)
-        server.socket = context.wrap_socket(server.socket, server_side=True)
-    fake.url = f"http{'s' if certificate else ''}://127.0.0.1:{server.server_port}"
-    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
-    try:
+    with serving(answer, certificate) as port:
+        fake.url = f"http{'s' if certificate else ''}://127.0.0.1:{port}"
         yield fake
-    finally:
-        server.shutdown()
-        server.server_close()
 
 
 def hangs(handler: BaseHTTPRequestHandler) -> bool:
@@ -239,46 +210,24 @@ def _drips(handler: BaseHTTPRequestHandler, connection: str) -> bool:
 
 
 def answers_500(handler: BaseHTTPRequestHandler) -> bool:
-    content = b'{"errors": ["java.lang.Exception: it is broken\\n\\tat A.b(C.java)"]}'
-    handler.send_response(500)
-    handler.send_header("Content-Length", str(len(content)))
-    handler.end_headers()
-    handler.wfile.write(content)
-    return True
+    broken = b'{"errors": ["java.lang.Exception: it is broken\\n\\tat A.b(C.java)"]}'
+    return sends(handler, 500, broken)
 
 
 def sends_on(handler: BaseHTTPRequestHandler) -> bool:
     """To a page for a login, say."""
-    handler.send_response(302)
-    handler.send_header("Location", "/login")
-    handler.send_header("Content-Length", "0")
-    handler.end_headers()
-    return True
+    return sends(handler, 302, b"", {"Location": "/login"})
 
 
 def answers_other_json(handler: BaseHTTPRequestHandler) -> bool:
-    content = b'{"hello": "world"}'
-    handler.send_response(200)
-    handler.send_header("Content-Length", str(len(content)))
-    handler.end_headers()
-    handler.wfile.write(content)
-    return True
+    return sends(handler, 200, b'{"hello": "world"}')
 
 
 def truncates(handler: BaseHTTPRequestHandler) -> bool:
     """Half an answer, then the connection ends."""
-    handler.send_response(200)
-    handler.send_header("Content-Length", "400")
-    handler.end_headers()
-    handler.wfile.write(b'{"jobs": [{"jid": "')
     handler.close_connection = True
-    return True
+    return sends(handler, 200, b'{"jobs": [{"jid": "', length=400)
 
 
 def half_json(handler: BaseHTTPRequestHandler) -> bool:
-    content = b'{"jobs": [{"jid": "'
-    handler.send_response(200)
-    handler.send_header("Content-Length", str(len(content)))
-    handler.end_headers()
-    handler.wfile.write(content)
-    return True
+    return sends(handler, 200, b'{"jobs": [{"jid": "')

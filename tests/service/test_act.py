@@ -13,6 +13,7 @@ from include.service.history import Entry
 from include.service.journal import FILE, ChangeJournal
 from include.service.pause import pause, resume
 from tests.service.acting_service import Acting, requests
+from tests.service.fake_flink import answers_500
 
 
 @pytest.fixture
@@ -108,21 +109,13 @@ def test_a_job_that_is_deployed_again_is_known_as_such(flink, acting):
 
 def test_a_request_that_flink_refuses_is_not_repeated(flink, acting):
     service = acting()
-    flink.fault = lambda handler: handler.command == "PUT" and refused(handler)
+    flink.fault = lambda handler: handler.command == "PUT" and answers_500(handler)
     service.step()
     flink.fault = lambda handler: False
     assert "not up yet" in service.step().held[0]  # it may have been carried out: two minutes
     assert service.kinds == ["job", "asks", "no answer", "held"]
     assert len(requests(flink)) == 1
     assert flink.world.most["map"] == 2
-
-
-def refused(handler):
-    handler.send_response(500)
-    handler.send_header("Content-Length", "2")
-    handler.end_headers()
-    handler.wfile.write(b"{}")
-    return True
 
 
 def test_a_request_that_hangs_and_is_carried_out_is_found_out(flink, acting):

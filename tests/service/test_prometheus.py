@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -15,6 +13,7 @@ from typer.testing import CliRunner
 from include.cli import app
 from include.service.prometheus import FlinkPrometheus
 from include.testbeds.flink.rest import NoAnswerError
+from tests.http_server import sends, serving
 from tests.prometheus_server import prometheus
 from tests.service.flink_world import NAMES, World, vertex
 
@@ -62,26 +61,9 @@ def exported(world: World) -> str:
 @contextmanager
 def a_reporter(world: World) -> Iterator[str]:
     """Where it is scraped."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            content = exported(world).encode()
-            self.send_response(200)
-            self.send_header("Content-Type", "text/plain; version=0.0.4")
-            self.send_header("Content-Length", str(len(content)))
-            self.end_headers()
-            self.wfile.write(content)
-
-        def log_message(self, *args: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
-    try:
-        yield f"127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        server.server_close()
+    text = {"Content-Type": "text/plain; version=0.0.4"}
+    with serving(lambda handler, _: sends(handler, 200, exported(world).encode(), text)) as port:
+        yield f"127.0.0.1:{port}"
 
 
 @pytest.mark.live
