@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from include.service.act import Actor, Mandate, Wish
+from include.service.act import Actor, Wish
 from include.service.clock import Timestamp
 from include.service.journal import ChangeJournal, sentence
-from tests.service.acting_world import limits_of
+from tests.service.acting_world import limits_of, mandate
 
 
 class Acting:
@@ -17,14 +17,8 @@ class Acting:
         self.flink, self.state, self.counts = flink, state, {"map": 3}
         given = {"between_changes_s": 0, "respect_others_s": 3600, "wait_after_failure_s": 3600}
         self.client, self.ended = connect(timeout_s=timeout_s), False
-        mandate = Mandate(
-            job_name="orders",
-            controller="tide",
-            really=really,
-            state=state,
-            limits=limits_of(**{**given, **limits}),
-        )
-        self.actor = Actor(mandate, self.client, ends=lambda: self.ended)
+        may = mandate(state, really=really, limits=limits_of(**{**given, **limits}))
+        self.actor = Actor(may, self.client, ends=lambda: self.ended)
         self.actor.read_journal()
 
     def step(self, *, meanwhile=lambda: None, **changed):

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from functools import reduce
+from pathlib import Path
 from typing import Any
 
+from include.service.act import Mandate
 from include.service.clock import Timestamp
 from include.service.history import ChangeHistory, Entry
 from include.service.limits import ChangeLimits
 from include.service.reading import JobReading, OperatorReading
+from include.service.shadow import Advised
 
 NOON_S = 1_764_072_000.0  # Tuesday, 25 November 2025, 12:00 UTC
 LIMITS: dict[str, Any] = {
@@ -77,3 +80,19 @@ def asks(at: Timestamp, id_: str = "c1", *, instances: int = 2, **counts: int) -
 
 def ended(at: Timestamp, kind: str, id_: str = "c1") -> Entry:
     return Entry(at, kind, {"id": id_})
+
+
+def mandate(state: Path, **given: Any) -> Mandate:
+    """That of tide over the job "orders"."""
+    usual: dict[str, Any] = {"job_name": "orders", "controller": "tide", "limits": limits_of()}
+    return Mandate(**{**usual, "really": True, "state": state, **given})
+
+
+def advised(operator: str, wanted: int, **given: Any) -> Advised:
+    """What tide would have at 85 s in place of two instances."""
+    usual: dict[str, Any] = {
+        "time_s": 85.0, "controller": "tide", "instances": 2, "reason": "backlog",
+        "because": "it is late", "holds_until_s": 100.0, "in_per_s": None, "busy_share": None,
+        "waiting_records": None, "takes_ms": None, "hosts_wanted": 1, "failed": False,
+    }  # fmt: skip
+    return Advised(operator=operator, wanted=wanted, **(usual | given))

@@ -15,32 +15,12 @@ from include.service.guard import Permission
 from include.service.history import Entry
 from include.service.journal import ChangeJournal
 from include.service.pause import pause, why_paused
-from include.service.shadow import Advised
 from include.service.shadow_loop import lines_of, wish_of
-from tests.service.acting_world import moment
+from tests.service.acting_world import advised, moment
 
 
 def called(*words):
     return CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=True)
-
-
-def advised(operator, wanted, *, holds_until_s=100.0, failed=False):
-    return Advised(
-        time_s=85.0,
-        controller="tide",
-        operator=operator,
-        instances=2,
-        wanted=wanted,
-        reason="backlog",
-        because="it is late",
-        holds_until_s=holds_until_s,
-        in_per_s=None,
-        busy_share=None,
-        waiting_records=None,
-        takes_ms=None,
-        hosts_wanted=1,
-        failed=failed,
-    )
 
 
 def test_advice_that_no_longer_holds_or_failed_is_no_wish():

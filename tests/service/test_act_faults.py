@@ -14,10 +14,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from include.service import journal
-from include.service.act import Actor, Mandate, Wish
+from include.service.act import Actor, Wish
 from include.service.pause import pause, resume
 from include.testbeds.flink.rest import NoAnswerError
-from tests.service.acting_world import limits_of
+from tests.service.acting_world import limits_of, mandate
 from tests.service.flink_that_fails import FailingFlink, Killed
 
 OPERATORS = ("parse", "store", "sink")
@@ -52,14 +52,8 @@ class World:
         self.start()
 
     def start(self) -> None:
-        mandate = Mandate(
-            job_name="shop",
-            controller="c",
-            limits=self.limits,
-            really=self.really,
-            state=self.state,
-        )
-        self.actor = Actor(mandate, self.flink, now=self.flink.now)
+        may = mandate(self.state, job_name="shop", limits=self.limits, really=self.really)
+        self.actor = Actor(may, self.flink, now=self.flink.now)
         self.actor.read_journal()
 
     def fsync(self, number: int) -> None:

@@ -8,26 +8,19 @@ import urllib.request
 
 import pytest
 
-from include.service.act import Actor, Mandate, Wish
+from include.service.act import Actor, Wish
 from include.service.clock import Timestamp
 from include.service.page import metrics_of, page_of, served
 from include.service.pause import pause, why_paused
 from include.service.status import ShadowStatus
-from tests.service.acting_world import limits_of
+from tests.service.acting_world import limits_of, mandate
 
 
 @pytest.fixture
 def status(flink, connect, world, tmp_path):
     """After one step in which `map` is scaled."""
-    mandate = Mandate(
-        job_name="orders",
-        controller="tide",
-        really=True,
-        state=tmp_path,
-        limits=limits_of(between_changes_s=0),
-    )
     client = connect()
-    actor = Actor(mandate, client)
+    actor = Actor(mandate(tmp_path, limits=limits_of(between_changes_s=0)), client)
     actor.begin()
     reading = client.reading("orders")
     actor.step(reading, Timestamp.now(), Wish({"map": 3}, {"map": "it is <late>"}))
@@ -81,8 +74,7 @@ def test_a_shadow_has_no_switch(status, tmp_path):
 
 def test_prometheus_sees_what_was_changed_and_that_it_is_paused(status, tmp_path):
     """The journal of a service before counts, too: counters go on after a kill."""
-    mandate = status.actor.mandate
-    status.actor = Actor(mandate, status.actor._flink)
+    status.actor = Actor(status.actor.mandate, status.actor._flink)
     status.actor.begin()
     for paused in (0.0, 1.0):
         lines = metrics_of(status).decode().splitlines()

@@ -13,7 +13,8 @@ from google.protobuf.descriptor_pb2 import FieldDescriptorProto, FileDescriptorP
 from include.model.errors import SetupError
 from include.service.keda import externalscaler_pb2 as messages
 from include.service.keda import scaler
-from include.service.shadow import Advised, Shadowed, ShadowState
+from include.service.shadow import Shadowed, ShadowState
+from tests.service.acting_world import advised
 
 # github.com/kedacore/keda at v2.20.2 (68a5b5028f35b22d50597c69819ab32c4e92f21a),
 # pkg/scalers/externalscaler/externalscaler.proto, lines 3 to 51.
@@ -86,26 +87,19 @@ def test_the_proto_is_what_was_compiled():
 def write_state(folder, *, holds_s=60.0, wanted=4, failed=False, because=""):
     """As a shadow of two controllers writes it, of which one has not decided yet."""
     now_s = time.time()
-    advised = [
-        Advised(
+    each = [
+        advised(
+            operator,
+            count,
             time_s=now_s,
-            controller="tide",
-            operator=operator,
-            instances=2,
-            wanted=count,
-            reason="",
             because=because,
             holds_until_s=now_s - 3600,  # by a clock that only the service has
-            in_per_s=None,
-            busy_share=None,
-            waiting_records=None,
-            takes_ms=None,
             hosts_wanted=3,
             failed=failed,
         )
         for operator, count in (("parse", wanted), ("store", 2))
     ]
-    tide = Shadowed(advised=advised, valid_until_s=now_s + holds_s)
+    tide = Shadowed(advised=each, valid_until_s=now_s + holds_s)
     controllers = {"tide": tide, "ds2": Shadowed()}
     ShadowState("orders", controllers=controllers).save(folder)
 

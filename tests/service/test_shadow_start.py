@@ -12,14 +12,14 @@ import yaml
 from typer.main import get_command
 
 from include.cli import app
-from include.service.act import Actor, Mandate
+from include.service.act import Actor
 from include.service.journal import ChangeJournal
 from include.service.limits import load_limits
 from include.service.rest import FlinkRest
 from include.service.shadow import asked_controllers
 from include.service.shadow_loop import run_shadow
 from include.testbeds.flink.rest import NoAnswerError
-from tests.service.acting_world import limits_of
+from tests.service.acting_world import mandate
 from tests.service.fake_flink import FakeFlink
 from tests.service.flink_world import World
 from tests.service.test_shadow import Beside
@@ -38,10 +38,7 @@ def starts(url: str, folder: Path, actor: Actor | None = None, lasts_s: float = 
 
 def test_a_start_without_flink_is_no_entry_of_the_journal(tmp_path: Path) -> None:
     nowhere = "http://127.0.0.1:1"
-    mandate = Mandate(
-        job_name="orders", controller="hpa", limits=limits_of(), really=False, state=tmp_path
-    )
-    actor = Actor(mandate, FlinkRest(nowhere))
+    actor = Actor(mandate(tmp_path, controller="hpa", really=False), FlinkRest(nowhere))
     with pytest.raises(NoAnswerError, match="does not answer"):
         starts(nowhere, tmp_path, actor)
     assert list(ChangeJournal(tmp_path).read()) == []
