@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from msgspec import structs
@@ -45,3 +45,34 @@ def looked(now_s: float, *looks: Look) -> Observation:
 def numbers(targets: Mapping[str, Any]) -> dict[str, int]:
     """The instances that a rule asks for."""
     return {name: target.instances for name, target in targets.items()}
+
+
+def asked_for(scaler: Any, *observations: Observation) -> list[dict[str, int]]:
+    """The instances that a rule that begins asks for after each of these observations."""
+    memory, asked = scaler.initial_memory(), []
+    for observation in observations:
+        memory, targets = scaler.targets(memory, observation)
+        asked.append(numbers(targets))
+    return asked
+
+
+def instances_under(
+    load: Callable[[int], int], scaler: Any, minutes: int, *, each: int = 1200, lag: int = 0
+) -> list[int]:
+    """Those of O1 after each minute of so many items, of which an instance does ``each``;
+    ``lag`` items wait beside those that could not be done."""
+    memory, arrived, done, waiting = scaler.initial_memory(), 0, 0, 0
+    instances, counts = 1, []
+    for minute in range(minutes):
+        more = load(minute)
+        less = min(waiting + more, each * instances)
+        arrived, done, waiting = arrived + more, done + less, waiting + more - less
+        share = less / (each * instances)
+        o1 = look(
+            "O1", instances, waiting=waiting + lag, arrived_in_all=arrived, completed_in_all=done,
+            busy_share=share, busiest_share=share,
+        )  # fmt: skip
+        memory, targets = scaler.targets(memory, looked(60.0 * minute, o1))
+        instances = numbers(targets).get("O1", instances)
+        counts.append(instances)
+    return counts

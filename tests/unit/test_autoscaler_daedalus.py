@@ -21,7 +21,7 @@ from include.controllers.autoscalers.daedalus import (
     scale_out,
 )
 from include.testing.builders import a_setting
-from tests.autoscaler_world import look, looked, numbers
+from tests.autoscaler_world import asked_for, instances_under, look, looked
 
 DAEDALUS = Daedalus(setting=a_setting())
 
@@ -124,52 +124,24 @@ def test_a_line_goes_on_and_never_below_nothing():
     assert forecast.line([4.0], 2) == [4.0, 4.0]
 
 
-def run(minutes, per_s, each_per_s=10.0, start=1):
-    """Instances after every minute, when an instance does ``each_per_s``."""
-    memory, arrived, done, waiting, instances, counts = (
-        DAEDALUS.initial_memory(),
-        0,
-        0,
-        0,
-        start,
-        [],
-    )
-    for minute in range(minutes):
-        more = round(60 * per_s(minute))
-        can = round(60 * each_per_s * instances)
-        less = min(waiting + more, can)
-        arrived, done, waiting = arrived + more, done + less, waiting + more - less
-        share = less / can
-        o1 = look(
-            "O1", instances, waiting=waiting, arrived_in_all=arrived, completed_in_all=done,
-            busy_share=share, busiest_share=share,
-        )  # fmt: skip
-        memory, targets = DAEDALUS.targets(memory, looked(60.0 * minute, o1))
-        instances = numbers(targets).get("O1", instances)
-        counts.append(instances)
-    return counts
-
-
 def test_a_load_above_capacity_is_answered_at_once_and_then_left_alone():
     """25/s of instances of 10/s each: three."""
-    counts = run(40, lambda _: 25.0)
+    counts = instances_under(lambda _: 25 * 60, DAEDALUS, 40, each=600)
     assert counts[0] == 1
     assert set(counts[1:]) <= {3, 4}
     assert counts[-1] == 3
 
 
 def test_nothing_changes_within_three_minutes_of_a_change():
-    counts = run(12, lambda minute: 25.0 if minute < 3 else 55.0)
+    counts = instances_under(lambda minute: 1500 if minute < 3 else 3300, DAEDALUS, 12, each=600)
     changes = [minute for minute in range(1, 12) if counts[minute] != counts[minute - 1]]
     assert all(later - earlier >= 3 for earlier, later in pairwise(changes))
     assert counts[-1] >= 6
 
 
 def test_an_operator_that_nobody_read_is_left_alone():
-    memory = DAEDALUS.initial_memory()
-    for minute in range(10):
-        memory, targets = DAEDALUS.targets(memory, looked(60.0 * minute, look("O1", 2)))
-        assert targets == {}
+    looks = [looked(60.0 * minute, look("O1", 2)) for minute in range(10)]
+    assert asked_for(DAEDALUS, *looks) == [{}] * 10
 
 
 def test_defaults_are_those_of_the_source():

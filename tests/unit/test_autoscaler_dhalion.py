@@ -10,7 +10,7 @@ import pytest
 
 from include.controllers.autoscalers.dhalion import Dhalion, scaled_up
 from include.testing.builders import a_setting
-from tests.autoscaler_world import look, looked, numbers
+from tests.autoscaler_world import asked_for, look, looked
 
 DHALION = Dhalion(setting=a_setting())
 
@@ -31,20 +31,16 @@ def test_the_factor_of_the_resolver(current, held_ms, wanted):
 
 def looks(*rows):
     """Every minute O1 and O2 with items (arrived, completed) of that minute; the targets."""
-    memory, results, totals = DHALION.initial_memory(), [], {"O1": (0, 0), "O2": (0, 0)}
+    observations, totals = [], {"O1": (0, 0), "O2": (0, 0)}
     for minute, row in enumerate([((0, 0), (0, 0)), *rows]):
         for name, (arrived, completed) in zip(totals, row, strict=True):
             totals[name] = (totals[name][0] + arrived, totals[name][1] + completed)
-        now = looked(
-            60.0 * minute,
-            *(
-                look(name, 2, arrived_in_all=arrived, completed_in_all=completed)
-                for name, (arrived, completed) in totals.items()
-            ),
-        )
-        memory, targets = DHALION.targets(memory, now)
-        results.append(numbers(targets))
-    return results[1:]
+        both = [
+            look(name, 2, arrived_in_all=arrived, completed_in_all=completed)
+            for name, (arrived, completed) in totals.items()
+        ]
+        observations.append(looked(60.0 * minute, *both))
+    return asked_for(DHALION, *observations)[1:]
 
 
 def test_the_operator_that_holds_up_the_others_most_grows():

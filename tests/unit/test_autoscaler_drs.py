@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from include.controllers.autoscalers.drs import Drs, Greedy, Station, best_of, fewest, sojourn_s
 from include.testing.builders import a_setting, a_topology
-from tests.autoscaler_world import look, looked, numbers
+from tests.autoscaler_world import asked_for, look, looked
 
 PUBLISHED = {"split": Station(8.0, 9.639, 1.0), "counter": Station(8.008, 4.855, 1.0)}
 
@@ -134,7 +134,7 @@ DRS = Drs(setting=a_setting(a_topology("O1", "O2")), qos_ms=1500.0)
 
 def decided(drs, instances, per_30_s, busy, durations_ms=(0, 0)):
     """What two looks give: items in and out of both operators, and the share of their time."""
-    memory, targets = drs.initial_memory(), {}
+    observations = []
     for turn in range(2):
         looks = [
             look(
@@ -145,8 +145,8 @@ def decided(drs, instances, per_30_s, busy, durations_ms=(0, 0)):
                 ("O1", "O2"), instances, per_30_s, busy, durations_ms, strict=True
             )
         ]  # fmt: skip
-        memory, targets = drs.targets(memory, looked(30.0 * turn, *looks))
-    return numbers(targets)
+        observations.append(looked(30.0 * turn, *looks))
+    return asked_for(drs, *observations)[-1]
 
 
 def test_it_starts_from_the_least_and_stops_at_the_qos():

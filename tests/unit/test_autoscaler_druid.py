@@ -11,7 +11,7 @@ import pytest
 
 from include.controllers.autoscalers.druid import Druid, StreamMetrics, amplified, shared_counts
 from include.testing.builders import a_setting
-from tests.autoscaler_world import look, looked, numbers
+from tests.autoscaler_world import asked_for, look, looked, numbers
 
 DRUID = Druid(setting=a_setting())
 
@@ -91,11 +91,8 @@ def test_a_scale_down_waits_half_an_hour_and_goes_two_counts():
 
 
 def test_without_a_rate_it_says_nothing():
-    memory = DRUID.initial_memory()
-    for turn in range(50):
-        observation = looked(15.0 * turn, look("O1", 2, busy_share=0.9))
-        memory, targets = DRUID.targets(memory, observation)
-        assert targets == {}
+    looks = [looked(15.0 * turn, look("O1", 2, busy_share=0.9)) for turn in range(50)]
+    assert asked_for(DRUID, *looks) == [{}] * 50
 
 
 def test_options_that_make_no_sense():

@@ -14,7 +14,7 @@ from include.controllers.autoscalers.rates import Paths
 from include.model.decision import Reason
 from include.model.topology import Edge, Source
 from include.testing.builders import a_setting, a_topology, an_operator
-from tests.autoscaler_world import look, looked, numbers
+from tests.autoscaler_world import asked_for, look, looked
 
 DS2 = Ds2(setting=a_setting(a_topology("O1", "O2")))
 
@@ -72,13 +72,12 @@ def test_a_factor_gives_more_before_rounding_up():
 
 def looks(ds2, *rows, count=1):
     """Every 15 s O1 with items (arrived, completed) and the share of its time that it worked."""
-    memory, results, arrived, completed = ds2.initial_memory(), [], 0, 0
+    observations, arrived, completed = [], 0, 0
     for turn, (more, done, busy) in enumerate([(0, 0, None), *rows]):
         arrived, completed = arrived + more, completed + done
         o1 = look("O1", count, arrived_in_all=arrived, completed_in_all=completed, busy_share=busy)
-        memory, targets = ds2.targets(memory, looked(15.0 * turn, o1))
-        results.append(numbers(targets))
-    return results[1:]
+        observations.append(looked(15.0 * turn, o1))
+    return asked_for(ds2, *observations)[1:]
 
 
 def test_a_saturated_operator_gets_what_its_input_takes_at_once():

@@ -12,7 +12,7 @@ import pytest
 
 from include.controllers.autoscalers.flink import Flink, Vertex
 from include.testing.builders import a_setting, a_topology, an_operator
-from tests.autoscaler_world import look, looked, numbers
+from tests.autoscaler_world import asked_for, instances_under, look, looked
 
 SETTING = a_setting(a_topology("O1", "O2"))
 FLINK = Flink(setting=SETTING)
@@ -38,27 +38,9 @@ def test_the_target_is_a_whole_number_of_items():
     assert FLINK.capacity_per_s(vertex(1, 0.32, 1.0), 0.7, restart=True) == 1
 
 
-def run(rules, minutes, per_minute, lag=0):
-    """O1 gets so many items in each minute, and an instance does 1200; the instances after each.
-    ``lag`` items wait beside those that could not be done."""
-    memory, arrived, done, waiting, instances, counts = rules.initial_memory(), 0, 0, 0, 1, []
-    for minute in range(minutes):
-        more = per_minute(minute)
-        less = min(waiting + more, 1200 * instances)
-        arrived, done, waiting = arrived + more, done + less, waiting + more - less
-        o1 = look(
-            "O1", instances, waiting=waiting + lag, arrived_in_all=arrived,
-            completed_in_all=done, busiest_share=less / (1200 * instances),
-        )  # fmt: skip
-        memory, targets = rules.targets(memory, looked(60.0 * minute, o1))
-        instances = numbers(targets).get("O1", instances)
-        counts.append(instances)
-    return counts
-
-
 def test_it_acts_after_stabilisation_and_a_whole_window():
     """5 + 15 minutes. 21.7/s come and 20/s are done: 21.7 * 1.595 and 1.2 to catch up are 36/s."""
-    assert run(FLINK, 60, lambda _: 1300) == [1] * 20 + [2] * 40
+    assert instances_under(lambda _: 1300, FLINK, 60) == [1] * 20 + [2] * 40
 
 
 def test_while_it_waits_it_says_what_for():
@@ -75,13 +57,13 @@ def test_while_it_waits_it_says_what_for():
 
 def test_after_a_change_it_waits_for_a_whole_window_again():
     """50/s from minute 21 on; with 7.8/s to catch up they take 88/s, and five instances."""
-    counts = run(FLINK, 50, lambda minute: 1300 if minute <= 20 else 3000)
+    counts = instances_under(lambda minute: 1300 if minute <= 20 else 3000, FLINK, 50)
     assert counts == [1] * 20 + [2] * 20 + [5] * 10
 
 
 def test_a_saturated_operator_without_lag_is_within_the_bounds():
     """It can do 20/s and gets 20/s: not below the capacity needed at a utilisation of 1."""
-    assert run(FLINK, 60, lambda _: 1200) == [1] * 60
+    assert instances_under(lambda _: 1200, FLINK, 60) == [1] * 60
 
 
 def quiet(minute):
@@ -91,8 +73,10 @@ def quiet(minute):
 
 def test_a_scale_down_waits_an_hour():
     """The first decision after the change of minute 20 is that of minute 40."""
-    assert run(FLINK, 120, quiet) == [1] * 20 + [2] * 80 + [1] * 20
-    assert run(flink(scale_down_after_s=0.0), 60, quiet) == [1] * 20 + [2] * 20 + [1] * 20
+    assert instances_under(quiet, FLINK, 120) == [1] * 20 + [2] * 80 + [1] * 20
+    assert (
+        instances_under(quiet, flink(scale_down_after_s=0.0), 60) == [1] * 20 + [2] * 20 + [1] * 20
+    )
 
 
 def test_a_scale_down_takes_the_highest_recommendation_of_its_hour():
@@ -110,7 +94,7 @@ def test_after_a_scale_up_nothing_goes_down_within_the_grace_of_older_operators(
     """Up at minute 20, less is enough from minute 30 on, and the hour is over at minute 80
     (1.6.0, JobVertexScalerTest.testScaleDownAfterScaleUpDetection)."""
     older = flink(scale_down_after_s=0.0, up_grace_s=3600.0)
-    assert run(older, 120, quiet) == [1] * 20 + [2] * 60 + [1] * 40
+    assert instances_under(quiet, older, 120) == [1] * 20 + [2] * 60 + [1] * 40
 
 
 def test_what_was_scaled_down_last_may_go_down_further():
@@ -118,7 +102,7 @@ def test_what_was_scaled_down_last_may_go_down_further():
         return 5000 if minute < 30 else 1300 if minute < 90 else 120
 
     older = flink(scale_down_after_s=0.0, up_grace_s=3600.0)
-    counts = run(older, 140, less_and_less)
+    counts = instances_under(less_and_less, older, 140)
     downs = [minute for minute in range(1, 140) if counts[minute] < counts[minute - 1]]
     assert len(downs) >= 2
     assert downs[1] - downs[0] < 60
@@ -126,16 +110,14 @@ def test_what_was_scaled_down_last_may_go_down_further():
 
 def test_a_job_that_was_started_again_is_read_anew():
     """ScalingMetricCollector: a job updated after the first reading clears them all."""
-    memory, counts = FLINK.initial_memory(), []
+    observations = []
     for minute in range(60):
         o1 = look("O1", 1, waiting=100 * minute, arrived_in_all=1300 * minute,
                   completed_in_all=1200 * minute, busiest_share=1.0)  # fmt: skip
-        observation = replace(
-            looked(60.0 * minute, o1), job_started_s=600.0 if minute > 10 else 0.0
-        )
-        memory, targets = FLINK.targets(memory, observation)
-        counts.append(numbers(targets).get("O1", 0))
-    assert next(minute for minute, wanted in enumerate(counts) if wanted) == 10 + 20
+        started_s = 600.0 if minute > 10 else 0.0
+        observations.append(replace(looked(60.0 * minute, o1), job_started_s=started_s))
+    asked = asked_for(FLINK, *observations)
+    assert next(minute for minute, numbers in enumerate(asked) if numbers) == 10 + 20
 
 
 @pytest.mark.parametrize(
@@ -237,15 +219,13 @@ def test_lag_of_the_entries_counts_over_the_time_to_catch_up():
 
 def test_a_backlog_of_five_minutes_stops_scale_downs():
     """isProcessingBacklog: the bounds become 0 and 1, and nothing is outside below."""
-    assert run(FLINK, 120, quiet)[-1] == 1
-    assert run(FLINK, 120, quiet, lag=6000)[-1] == 2
+    assert instances_under(quiet, FLINK, 120)[-1] == 1
+    assert instances_under(quiet, FLINK, 120, lag=6000)[-1] == 2
 
 
 def test_nothing_is_decided_about_what_was_not_read():
-    memory = FLINK.initial_memory()
-    for minute in range(40):
-        memory, targets = FLINK.targets(memory, looked(60.0 * minute, look("O1", 1)))
-        assert targets == {}
+    looks = [looked(60.0 * minute, look("O1", 1)) for minute in range(40)]
+    assert asked_for(FLINK, *looks) == [{}] * 40
 
 
 def test_defaults_are_those_of_the_source():

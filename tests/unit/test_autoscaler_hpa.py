@@ -9,7 +9,7 @@ import pytest
 
 from include.controllers.autoscalers.hpa import Hpa, percent, replicas
 from include.testing.builders import a_setting
-from tests.autoscaler_world import look, looked, numbers
+from tests.autoscaler_world import asked_for, look, looked
 
 HPA = Hpa(setting=a_setting())
 
@@ -46,12 +46,11 @@ def test_utilisation_is_a_whole_percentage_cut_off():
 def run(hpa, *looks):
     """The numbers that each look gives, 15 s apart; the first three numbers of a look are its
     instances and the CPU of each."""
-    memory, counts = hpa.initial_memory(), []
-    for turn, (count, share) in enumerate(looks):
-        now = looked(15.0 * turn, look("O1", count, cpu=[share] * count))
-        memory, targets = hpa.targets(memory, now)
-        counts.append(numbers(targets).get("O1"))
-    return counts
+    observations = [
+        looked(15.0 * turn, look("O1", count, cpu=[share] * count))
+        for turn, (count, share) in enumerate(looks)
+    ]
+    return [numbers.get("O1") for numbers in asked_for(hpa, *observations)]
 
 
 def test_a_scale_down_waits_for_the_highest_recommendation_of_300_s():
@@ -90,13 +89,7 @@ def test_policies_count_over_their_period_and_not_per_look():
     """Four pods a minute are four, in however many syncs."""
     four = {"scale_up": {"policies": [{"instances": 4, "period_s": 60}]}}
     hpa = Hpa(setting=a_setting(), behavior=four)
-    looks = [(2, 1.0), (6, 1.0), (6, 1.0), (6, 1.0), (6, 1.0)]
-    memory, wanted = hpa.initial_memory(), []
-    for turn, (count, share) in enumerate(looks):
-        now = looked(15.0 * turn, look("O1", count, cpu=[20 * share] * count))
-        memory, targets = hpa.targets(memory, now)
-        wanted.append(numbers(targets)["O1"])
-    assert wanted == [6, 6, 6, 6, 10]
+    assert run(hpa, (2, 20.0), *[(6, 20.0)] * 4) == [6, 6, 6, 6, 10]
 
 
 def test_nothing_starts_while_the_rule_asks_for_fewer():

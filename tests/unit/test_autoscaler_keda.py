@@ -9,7 +9,7 @@ import pytest
 
 from include.controllers.autoscalers.keda import Keda, counted_lag, per_instance
 from include.testing.builders import a_setting
-from tests.autoscaler_world import look, looked, numbers
+from tests.autoscaler_world import asked_for, look, looked
 
 KEDA = Keda(setting=a_setting())
 
@@ -33,27 +33,23 @@ def test_instances_follow_from_messages(items, current, each, wanted):
 def test_messages_are_those_of_the_longest_queue_with_the_unacknowledged():
     """Each queue is a trigger of its own, and the HPA takes the highest: 61 of 20, not 90."""
     now = looked(0, look("O1", 2, waiting=90, longest_queue_items=61))
-    assert numbers(KEDA.targets(KEDA.initial_memory(), now)[1]) == {"O1": 4}
+    assert asked_for(KEDA, now) == [{"O1": 4}]
 
 
 def test_where_nobody_counts_by_queue_all_that_waits_counts():
     now = looked(0, look("O1", 3, waiting=70))
-    assert numbers(KEDA.targets(KEDA.initial_memory(), now)[1]) == {"O1": 4}
+    assert asked_for(KEDA, now) == [{"O1": 4}]
 
 
 def test_it_goes_down_to_one_after_the_window_of_the_hpa():
-    memory, counts = KEDA.initial_memory(), []
-    for turn in range(22):
-        now = looked(15.0 * turn, look("O1", 7, waiting=0))
-        memory, targets = KEDA.targets(memory, now)
-        counts.append(numbers(targets)["O1"])
-    assert counts == [7] * 21 + [1]
+    looks = [looked(15.0 * turn, look("O1", 7, waiting=0)) for turn in range(22)]
+    assert asked_for(KEDA, *looks) == [{"O1": 7}] * 21 + [{"O1": 1}]
 
 
 def test_it_never_asks_for_more_than_a_hundred():
     """``maxReplicaCount``; 50 double to 100 at once, and stay there."""
     now = looked(0, look("O1", 80, waiting=100_000))
-    assert numbers(KEDA.targets(KEDA.initial_memory(), now)[1]) == {"O1": 100}
+    assert asked_for(KEDA, now) == [{"O1": 100}]
 
 
 def test_a_failed_read_is_no_reading():
@@ -90,26 +86,25 @@ def test_kafka_shares_partitions_out_evenly():
     assert lag(25, 0, 0, 0, 0, 0, even_partitions=True) == 30
 
 
-@pytest.mark.parametrize(("waiting", "wanted"), [(35, 4), (49, 4), (700, 4), (0, 1)])
+@pytest.mark.parametrize(("waiting", "wanted"), [(35, 4), (49, 4), (700, 4), (0, 2)])
 def test_kafka_asks_for_as_many_as_its_partitions(waiting, wanted):
     """From two; an object without ``behavior`` takes no more than four at once."""
     now = looked(0, look("O1", 2, waiting=waiting, completed_items=1))
-    after, window = numbers(KAFKA.targets(KAFKA.initial_memory(), now)[1]), {"O1": 2}
-    assert after == ({"O1": wanted} if waiting else window)
+    assert asked_for(KAFKA, now) == [{"O1": wanted}]
 
 
 def test_kafka_leaves_out_lag_of_an_operator_that_stands_still():
     stuck = Keda(setting=a_setting(), scaler="kafka", exclude_persistent=True)
     for completed, wanted in ((0, 3), (1, 6)):
         now = looked(0, look("O1", 3, waiting=200, completed_items=completed))
-        assert numbers(stuck.targets(stuck.initial_memory(), now)[1])["O1"] == wanted
+        assert asked_for(stuck, now) == [{"O1": wanted}]
 
 
 def test_nothing_is_asked_for_below_the_activation():
     keda = Keda(setting=a_setting(), activation_items=50, items_each=5, behavior={})
     for waiting, wanted in ((50, 2), (51, 6)):
         now = looked(0, look("O1", 2, waiting=waiting))
-        assert numbers(keda.targets(keda.initial_memory(), now)[1])["O1"] == wanted
+        assert asked_for(keda, now) == [{"O1": wanted}]
 
 
 def test_options_of_kafka_that_exclude_each_other():
