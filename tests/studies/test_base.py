@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 import pytest
 
 from include.model.errors import SpecError
@@ -101,6 +103,19 @@ def test_every_study_has_runs_of_its_own_experiment(name):
     assert {(run.seed, run.experiment) for run in runs} == {(7, study.experiment)}
     assert len({run.run_id for run in runs}) == len(runs)
     assert len({study_named(one).experiment for one in STUDIES}) == len(STUDIES)
+
+
+TWICE = {"peerj141": 1}
+"""How many of its claims ask what another one asks as well."""
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_every_claim_has_a_predicate_and_every_predicate_a_claim(name):
+    claims = import_module(f"include.studies.{name}.study").CLAIMS
+    predicates = import_module(f"include.studies.{name}.predicates").PREDICATES
+    assert {claim["predicate"] for claim in claims} == set(predicates)
+    assert len(claims) == len(predicates) + TWICE.get(name, 0)
+    assert len({claim["id"] for claim in claims}) == len(claims)
 
 
 def test_a_study_is_found_by_its_name_or_alias():

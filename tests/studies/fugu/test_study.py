@@ -11,7 +11,7 @@ from include.experiment.spec import parse_spec
 from include.runs.stages import store_of
 from include.studies.base import StudyData
 from include.studies.fugu.metrics import METRICS, FuguMetrics, case_of, read_run
-from include.studies.fugu.predicates import CONFIGURATIONS, DAYS, PREDICATES
+from include.studies.fugu.predicates import CONFIGURATIONS, DAYS
 from include.studies.fugu.study import CLAIMS, cells, claims_of, runs
 
 
@@ -134,11 +134,6 @@ def test_a_claim_may_hold_for_the_means_and_not_for_every_seed():
         if row["id"] == "global-latency"
     )
     assert (row["holds"], row["seeds"]) == ("yes", "1 of 2")
-
-
-def test_claims_and_predicates_belong_together():
-    assert len({claim["id"] for claim in CLAIMS}) == len(CLAIMS)
-    assert sorted(claim["predicate"] for claim in CLAIMS) == sorted(PREDICATES)
 
 
 def test_the_experiments_are_those_of_section_v():

@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from include.experiment.spec import RunSpec
 from include.model.decision import Reason
 from include.studies.henge.metrics import HengeMetrics, HengeRun, JobChange
-from include.studies.henge.study import CLAIMS, cells, claims_of
+from include.studies.henge.study import CLAIMS, SPECS, cells, claims_of
+from tests.builders import run_spec
 
 FULL = (10.0, 20.0)
 MIDDLE = "linear.bolt_middle"
@@ -25,10 +25,7 @@ def a_run(
     controller: str = "henge",
 ) -> HengeRun:
     """Two jobs worth 10 and 20. ``levels`` are (from second, share of the maximum)."""
-    spec = RunSpec(
-        experiment="x", controller=controller, pattern="constant", btu_min=40, seed=1,
-        duration_min=40, topology=topology,
-    )  # fmt: skip
+    spec = run_spec(controller=controller, pattern="constant", topology=topology)
     times_s = np.arange(10.0, until_s + 1, 10.0)
     share = np.ones(times_s.size)
     for from_s, level in levels:
@@ -189,29 +186,76 @@ HOLDS_AND_FAILS: dict[str, tuple[list[HengeRun], list[HengeRun]]] = {
 }
 
 
-def outcome(claim: str, runs: Sequence[HengeRun]) -> str:
+def asked(claim: str, runs: Sequence[HengeRun]) -> dict[str, str]:
     (row,) = (row for row in claims_of(HengeMetrics(runs)) if row["id"] == claim)
-    return row["holds"]
+    return row
 
 
 @pytest.mark.parametrize("claim", [claim["id"] for claim in CLAIMS])
 def test_every_claim_holds_of_some_runs_and_fails_of_others(claim):
     holding, failing = HOLDS_AND_FAILS[claim]
-    assert (outcome(claim, holding), outcome(claim, failing)) == ("yes", "no")
+    assert (asked(claim, holding)["holds"], asked(claim, failing)["holds"]) == ("yes", "no")
+
+
+AGAIN = [*acts(900, 960, job="t2_stateful"), *acts(1020)]
 
 
 @pytest.mark.parametrize(
-    ("claim", "runs"),
+    ("claim", "runs", "holds"),
     [
-        ("spike-recovers", [spiked(0.97, 1.0)]),  # nothing to recover from
-        ("production-reversion", [production(9000, 9300, gain=0.1)]),  # thrashing
-        ("production-reversion", [production(gain=0.0)]),  # none at all
-        ("stateful-converge", [stateful(2, share=0.9)]),
-        ("initial-hogging", R50 + initial(40, executors=(25, 40), rounds=(2, 3))),
+        ("spike-recovers", [spiked(0.97, 1.0)], "no"),  # nothing to recover from
+        ("production-reversion", [production(9000, 9300, gain=0.1)], "no"),  # thrashing
+        ("production-reversion", [production(gain=0.0)], "no"),  # none at all
+        ("stateful-converge", [stateful(2, share=0.9)], "no"),
+        ("initial-hogging", R50 + initial(40, executors=(25, 40), rounds=(2, 3)), "no"),
+        ("priorities-order", [a_run("tenants_priorities", changes=AGAIN)], "yes"),
+        ("outage-still", [a_run("tenants_outage", changes=acts(1020))], "yes"),
+        ("outage-still", [a_run("tenants_outage", changes=acts(1100))], "no"),
+        ("outage-still", [a_run("tenants_outage", changes=acts(1690))], "yes"),
     ],
 )
-def test_what_the_claim_says_besides_is_asked_too(claim, runs):
-    assert outcome(claim, runs) == "no"
+def test_what_the_claim_says_besides_is_asked_too(claim, runs, holds):
+    assert asked(claim, runs)["holds"] == holds
+
+
+@pytest.mark.parametrize(
+    ("claim", "runs", "numbers"),
+    [
+        (
+            "priorities-time",
+            [a_run("tenants_priorities", (0, 0.1), (1495, 1.0))],
+            "maximum at 1500 s after 0 rounds",
+        ),
+        ("diurnal-average", diurnal(0.9, 0.8), "90.00 % against 5.00 %"),
+        ("diurnal-manual", diurnal(0.9, 0.8), "90.00 % against 80.00 %"),
+        ("diurnal-percentiles", diurnal(0.9, 0.8), "manual 80.0, 80.0, 80.0 %"),
+    ],
+)
+def test_a_claim_stands_beside_the_numbers_that_it_was_asked_of(claim, runs, numbers):
+    row = asked(claim, runs)
+    assert (row["holds"], numbers in row["measured"]) == ("yes", True)
+
+
+def test_claims_without_runs_are_unknown():
+    rows = claims_of(HengeMetrics([a_run("tenants_priorities")]))
+    known = [row["id"] for row in rows if row["holds"]]
+    assert known == ["priorities-order", "priorities-time"]
+    assert len(rows) == len(CLAIMS)
+
+
+def test_satisfaction_is_of_the_jobs_that_are_there():
+    run = a_run("x")
+    run = replace(run, utility=run.utility * np.array([0.5, np.nan]))
+    assert run.satisfaction[0] == 50
+    assert run.at_max(0) is None
+
+
+def test_every_experiment_is_there():
+    names = {name.removeprefix("henge_") for name in SPECS}
+    assert names == {
+        "initial", "priorities", "hybrid", "spikes", "triple", "diurnal", "production",
+        "cpu_spike", "stateful", "growing", "nodes", "outage",
+    }  # fmt: skip
 
 
 def test_cells_name_scenario_controller_and_unit():

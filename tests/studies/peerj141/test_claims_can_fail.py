@@ -168,10 +168,6 @@ def test_there_is_a_case_in_which_every_claim_holds() -> None:
     assert {name: held for name, held in answers(good()).items() if held != {"yes"}} == {}
 
 
-def test_every_claim_has_a_case_in_which_it_fails() -> None:
-    assert {claim["id"] for claim in CLAIMS} == set(FAILING)
-
-
-@pytest.mark.parametrize("claim", FAILING)
+@pytest.mark.parametrize("claim", [claim["id"] for claim in CLAIMS])
 def test_a_claim_fails_of_rows_that_contradict_it(claim: str) -> None:
     assert "no" in answers(FAILING[claim](good()))[claim]

@@ -6,7 +6,7 @@ import pytest
 
 from include.studies.preprint.published import APPROACHES, TEXT, printed
 from include.studies.preprint.readings import READINGS, reading_of, supported
-from include.studies.preprint.study import CLAIMS, results_of, runs
+from include.studies.preprint.study import results_of, runs
 
 OF = {
     approach: [one.name for one in READINGS if one.approach == approach] for approach in APPROACHES
@@ -89,7 +89,6 @@ FAILING = {
 
 
 def test_every_claim_holds_of_what_is_printed_and_has_a_case_in_which_it_fails():
-    assert {claim["id"] for claim in CLAIMS} == set(FAILING)
     rows = results_of(figures()).claims
     assert {row["id"]: row["holds"] for row in rows} == dict.fromkeys(FAILING, "yes")
 

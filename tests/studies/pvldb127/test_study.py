@@ -17,7 +17,6 @@ from include.studies.pvldb127.metrics import (
     scaling_events,
     welch_p,
 )
-from include.studies.pvldb127.predicates import PREDICATES
 from include.studies.pvldb127.published import (
     EVENTS,
     FILTERS,
@@ -123,11 +122,6 @@ def test_errata_name_what_cannot_be_right_and_nothing_else() -> None:
         for key, figure in published().items()
     }
     assert not any("Markov" in sentence for sentence in find_errata(late))
-
-
-def test_every_claim_has_a_predicate_and_every_predicate_a_claim() -> None:
-    assert sorted(claim["predicate"] for claim in CLAIMS) == sorted(PREDICATES)
-    assert len({claim["id"] for claim in CLAIMS}) == len(CLAIMS)
 
 
 def test_the_claims_hold_of_what_the_paper_prints() -> None:
