@@ -10,13 +10,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from include.experiment.run import resolve
-from include.experiment.spec import RunSpec
 from include.model.host import HostFlavor, PriceBook
 from include.model.topology import Operator
 from include.results.bounds.cover import BUSY_AT_MOST, cover_of_demand
 from include.results.bounds.demand import Demand
 from include.results.bounds.floor import floor_of, floor_of_demand
 from include.runs.stages import run_all, store_of
+from tests.builders import run_spec
 
 HOST = HostFlavor(name="small", vcpus=2, memory_mb=200)
 BOOK = PriceBook(name="two_steps", btu_s=120, price_per_btu=3.0, penalty_per_item=0.0)
@@ -86,10 +86,9 @@ def test_where_cpu_is_shared_work_needs_it_and_reservations_do_not() -> None:
 
 @pytest.mark.parametrize("controller", ["btu", "threshold", "fixed"])
 def test_no_measured_run_costs_less(controller: str, tmp_path: Path) -> None:
-    spec = RunSpec(
-        experiment="bounds", controller=controller, pattern="random_walk_1", btu_min=10, seed=5,
-        duration_min=30,
-    )  # fmt: skip
+    spec = run_spec(
+        experiment="bounds", controller=controller, pattern="random_walk_1", seed=5, duration_min=30
+    )
     run_all(spec, tmp_path)
     run, store = resolve(spec), store_of(spec, tmp_path)
     leases = [

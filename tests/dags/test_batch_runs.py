@@ -23,11 +23,10 @@ from include.experiment.spec import Choice, RunSpec, load_spec
 from include.model.errors import SpecError
 from include.runs.stages import run_all
 from include.testbeds import TESTBEDS, TestbedRegistration
+from tests.builders import run_spec
 from tests.dags.ends import fails_for_good
 
-RUN = RunSpec(
-    experiment="cells", controller="fixed", pattern="stepwise", btu_min=1, seed=1, duration_min=2
-)
+RUN = run_spec(experiment="cells", controller="fixed", btu_min=1, duration_min=2)
 CELL = {"name": RUN.run_id, "runs": [RUN.to_json()]}
 DAG_RUN = f"cells.{RUN.run_id}"
 

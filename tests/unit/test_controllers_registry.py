@@ -11,7 +11,7 @@ from include.controllers import CONTROLLERS
 from include.controllers.base import Group
 from include.controllers.registry import announced
 from include.experiment.problems import problems_of
-from include.experiment.spec import RunSpec
+from tests.builders import run_spec
 
 ROOT = Path(__file__).parents[2]
 
@@ -51,10 +51,9 @@ def folder(tmp_path, monkeypatch):
 
 
 def spec(controller, **options):
-    return RunSpec(
-        experiment="own", controller=controller, controller_options=options, pattern="stepwise",
-        btu_min=10, seed=1, duration_min=10,
-    )  # fmt: skip
+    return run_spec(
+        experiment="own", controller=controller, controller_options=options, duration_min=10
+    )
 
 
 @pytest.mark.usefixtures("folder")

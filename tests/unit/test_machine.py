@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from include.experiment.spec import RunSpec
 from include.runs.machine import MachineWatch
 from include.runs.measurements.window import read_window
 from include.runs.stages import control_windows, deploy, provision, replay_arrivals, store_of
 from include.testbeds import TESTBEDS
+from tests.builders import run_spec
 
 
 def test_a_timer_that_waits_for_the_processor_is_late(monkeypatch):
@@ -46,10 +46,9 @@ def test_it_watches_in_a_thread_while_it_is_entered():
 @pytest.mark.parametrize("measures", [(), ("machine", "rescale")])
 def test_only_testbeds_that_name_them_have_the_tables(measures, tmp_path, monkeypatch):
     monkeypatch.setitem(TESTBEDS, "simulated", replace(TESTBEDS["simulated"], measures=measures))
-    spec = RunSpec(
-        experiment="e", controller="threshold", pattern="constant", btu_min=1, seed=1,
-        duration_min=2,
-    )  # fmt: skip
+    spec = run_spec(
+        experiment="e", controller="threshold", pattern="constant", btu_min=1, duration_min=2
+    )
     provision(spec, tmp_path)
     deploy(spec, tmp_path)
     replay_arrivals(spec, tmp_path)

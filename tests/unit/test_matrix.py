@@ -19,8 +19,9 @@ from include.experiment.matrix import runs_in_file
 from include.experiment.params import matrix_from_params, run_from_params
 from include.experiment.problems import least_duration_min
 from include.experiment.run import resolve
-from include.experiment.spec import RunSpec, parse_spec
+from include.experiment.spec import parse_spec
 from include.model.errors import SpecError
+from tests.builders import run_spec
 from tests.command_line import refused, said
 
 SHAPES = {  # what is wrong, in the order of the spec and of both forms, and what is said of it
@@ -42,9 +43,7 @@ NAMES = {
     "max_hosts": (0, "max_hosts must be at least 1"),
 }
 STAGES = {"shapes": SHAPES, "names": NAMES}
-A_POINT = RunSpec(
-    experiment="test", controller="btu", pattern="constant", btu_min=10, seed=1, duration_min=20
-)
+A_POINT = run_spec(pattern="constant")
 MINE = {"name": "mine", "controllers": "btu", "patterns": "constant"}
 
 

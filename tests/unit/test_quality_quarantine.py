@@ -27,16 +27,16 @@ from include.results.tables.catalogue import PUBLISHED, is_by_run
 from include.results.tables.quarantine import read_quarantine
 from include.results.tables.staged import read_staged
 from include.runs.stages import run_all
+from tests.builders import run_spec
 from tests.command_line import said
 
 pytestmark = [pytest.mark.long, pytest.mark.spark, pytest.mark.usefixtures("spark")]
 
 
 def spec(seed: int, *, minutes: float) -> RunSpec:
-    return RunSpec(
-        experiment="ten", controller="fixed", pattern="stepwise", btu_min=2, seed=seed,
-        duration_min=minutes,
-    )  # fmt: skip
+    return run_spec(
+        experiment="ten", controller="fixed", btu_min=2, seed=seed, duration_min=minutes
+    )
 
 
 GOOD = [spec(seed, minutes=2) for seed in range(1, 10)]

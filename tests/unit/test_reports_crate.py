@@ -21,19 +21,17 @@ from typing import Any
 import pytest
 from rocrate.rocrate import ROCrate
 
-from include.experiment.spec import RunSpec
 from include.model.errors import PublishError, SpecError
 from include.results.reports.crate import METADATA, pack_crate, write_crate
 from include.results.reports.publish import publish
 from include.results.reports.removal import remove_runs
 from include.results.tables.staged import keep_sources, sources_of
 from include.runs import stages
+from tests.builders import run_spec
 from tests.builders_staged import let_pass, stage
 from tests.command_line import refused, said
 
-SPEC = RunSpec(
-    experiment="demo", controller="btu", pattern="stepwise", btu_min=10, seed=1, duration_min=10
-)
+SPEC = run_spec(experiment="demo", duration_min=10)
 PROFILES = {
     "https://w3id.org/ro/wfrun/process/0.5",
     "https://w3id.org/ro/wfrun/workflow/0.5",

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from include.experiment.spec import RunSpec
 from include.results.reports.publish import publish
 from include.results.reports.results import Query, find_runs, read_runs
 from include.results.tables.catalogue import PUBLISHED
@@ -17,6 +16,7 @@ from include.results.tables.staged import read_staged
 from include.runs import stages
 from include.runs.measurements.origin import BY_HAND, DagRun, mark_origin, origin_of
 from include.runs.measurements.store import RunStore
+from tests.builders import run_spec
 from tests.builders_staged import let_pass, restage, stage, tables_of
 
 FIRST, SECOND = (DagRun("experiment", f"manual__{k}") for k in (1, 2))
@@ -74,10 +74,7 @@ def test_a_database_without_origins_is_read_and_learns_them(published: str, tmp_
 
 
 def test_who_measures_a_run_is_marked_until_somebody_measures_it_anew(tmp_path: Path) -> None:
-    spec = RunSpec(
-        experiment="marked", controller="fixed", pattern="stepwise", btu_min=1, duration_min=1,
-        seed=1,
-    )  # fmt: skip
+    spec = run_spec(experiment="marked", controller="fixed", btu_min=1, duration_min=1)
     store = stages.store_of(spec, tmp_path)
     stages.provision(spec, tmp_path, FIRST)
     assert origin_of(store) is None, "not complete yet"

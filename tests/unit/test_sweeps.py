@@ -18,11 +18,10 @@ from include.runs.batch import RunResult, run_batch
 from include.runs.spark import points as spark
 from include.runs.spark import sweep as module
 from include.runs.spark.sweep import STATUS, status_of, sweep
+from tests.builders import run_spec
 
 SPECS = Path(__file__).parents[2] / "include" / "experiment" / "specs"
-POINT = RunSpec(
-    experiment="swept", controller="btu", pattern="constant", btu_min=5, seed=1, duration_min=10
-)
+POINT = run_spec(experiment="swept", pattern="constant", btu_min=5, duration_min=10)
 
 
 def measured_here(point: RunSpec, root: Path) -> RunResult:
