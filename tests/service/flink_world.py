@@ -48,6 +48,11 @@ class World:
             for name, work_s in WORK_S.items():
                 self.spent[name] += done * work_s
 
+    def after(self, seconds: float) -> JobReading:
+        """What a poll says after so long."""
+        self.advance(seconds)
+        return self.reading()
+
     def restart(self, seconds: float, **counts: int) -> None:
         """Down for so long, with other instances; counters begin again."""
         self.down_s, self.down_until_s = self.now_s, self.now_s + seconds

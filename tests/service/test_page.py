@@ -64,8 +64,7 @@ def advised(controller: str, wanted: int, at_s: float, **more: object) -> Advise
 def status(world: World) -> ShadowStatus:
     """After two polls; hpa would scale, ds2 has failed."""
     status = ShadowStatus("orders & <co>", "http://127.0.0.1:8081", 15)
-    world.advance(15)
-    now = world.reading()
+    now = world.after(15)
     status.polled(now, None, [])
     status.polled(
         now,
@@ -128,10 +127,8 @@ def samples(status: ShadowStatus) -> set[str]:
 def test_what_is_not_known_of_the_job_has_no_sample(world: World) -> None:
     status = ShadowStatus("orders", "http://127.0.0.1:8081", 15)
     known = {"instances", "records_per_second", "lag_records", "latency_seconds", "busy_ratio"}
-    world.advance(15)
-    before = world.reading()
-    world.advance(15)
-    now = world.reading()
+    before = world.after(15)
+    now = world.after(15)
     rates = rates_between(before, now)
 
     status.polled(now, rates, [])

@@ -12,10 +12,8 @@ from tests.service.flink_world import World
 
 
 def test_rates_are_what_was_done(world: World) -> None:
-    world.advance(30)
-    before = world.reading()
-    world.advance(10)
-    rates = rates_between(before, world.reading())
+    before = world.after(30)
+    rates = rates_between(before, world.after(10))
 
     assert rates.rate_per_s == rates.arrivals_per_s == pytest.approx(100)
     assert rates.lag_records == 0
@@ -28,11 +26,8 @@ def test_rates_are_what_was_done(world: World) -> None:
 
 def test_what_waits_outside_is_arrivals_and_latency(world: World) -> None:
     world.load = lambda t: 500.0
-    world.advance(30)
-    before = world.reading()
-    world.advance(10)
-    now = world.reading()
-    rates = rates_between(before, now)
+    before = world.after(30)
+    rates = rates_between(before, world.after(10))
 
     assert rates.rate_per_s == pytest.approx(400)  # what two instances can do
     assert rates.arrivals_per_s == pytest.approx(500)
@@ -42,10 +37,8 @@ def test_what_waits_outside_is_arrivals_and_latency(world: World) -> None:
 
 
 def test_without_pending_records_nobody_knows_what_arrives(world: World) -> None:
-    world.advance(30)
-    before = world.reading()
-    world.advance(10)
-    now = world.reading()
+    before = world.after(30)
+    now = world.after(10)
     hidden = replace(now.operators[0], pending_records=None)
     rates = rates_between(before, replace(now, operators=(hidden, *now.operators[1:])))
 
@@ -55,41 +48,31 @@ def test_without_pending_records_nobody_knows_what_arrives(world: World) -> None
 
 
 def test_counters_that_began_again_tell_nothing(world: World) -> None:
-    world.advance(30)
-    before = world.reading()
+    before = world.after(30)
     world.restart(5, map=3)
-    world.advance(3)
-    assert rates_between(before, world.reading()) is None
-    world.advance(10)
-    after = world.reading()
+    assert rates_between(before, world.after(3)) is None
+    after = world.after(10)
     assert rates_between(before, after) is None
-    world.advance(10)
-    assert rates_between(after, world.reading()).since_s == pytest.approx(10)
+    assert rates_between(after, world.after(10)).since_s == pytest.approx(10)
 
 
 def test_another_job_by_the_same_name_is_not_compared(world: World) -> None:
-    world.advance(30)
-    before = world.reading()
+    before = world.after(30)
     world.job = "b" * 32
-    world.advance(10)
-    assert rates_between(before, world.reading()) is None
+    assert rates_between(before, world.after(10)) is None
 
 
 def test_what_flink_has_not_fetched_again_is_no_standstill(world: World) -> None:
-    world.advance(30)
-    before = world.reading()
+    before = world.after(30)
     stale = replace(before, at_s=before.at_s + 5)
     assert rates_between(before, stale) is None
 
 
 def test_a_late_fetch_changes_no_rate(world: World) -> None:
     """Polls every 15 s show Flink's fetches k, k, k+1 and k+3."""
-    world.advance(30)
-    first = world.reading()
-    world.advance(15)
-    second = replace(world.reading(), at_s=first.at_s + 30)
-    world.advance(30)
-    third = replace(world.reading(), at_s=first.at_s + 45)
+    first = world.after(30)
+    second = replace(world.after(15), at_s=first.at_s + 30)
+    third = replace(world.after(30), at_s=first.at_s + 45)
     late, double = rates_between(first, second), rates_between(second, third)
 
     assert [late.since_s, double.since_s] == [pytest.approx(15), pytest.approx(30)]
@@ -105,10 +88,8 @@ def test_operators_that_do_not_count_their_time_are_left_out(world: World) -> No
         )
         return replace(reading, operators=tuple(operators))
 
-    world.advance(30)
-    first = world.reading()
-    world.advance(15)
-    late = replace(world.reading(), at_s=first.at_s + 30)
+    first = world.after(30)
+    late = replace(world.after(15), at_s=first.at_s + 30)
     some, every = {"source_events"}, set(first.instances)
 
     rates = rates_between(uncounted(first, some), uncounted(late, some))
@@ -119,17 +100,14 @@ def test_operators_that_do_not_count_their_time_are_left_out(world: World) -> No
 
 def test_a_region_that_was_started_again_is_not_compared(world: World) -> None:
     """Others started before, so the start of the job is the same; its counters are not."""
-    world.advance(30)
-    before = world.reading()
-    world.advance(10)
-    now = world.reading()
+    before = world.after(30)
+    now = world.after(10)
     assert rates_between(before, replace(now, restarts=1)) is None
     assert rates_between(before, replace(now, restarts=None)) is not None
 
 
 def test_records_on_their_way_are_those_sent_less_those_taken_in(world: World) -> None:
-    world.advance(30)
-    now = world.reading()
+    now = world.after(30)
     source, middle, sink = now.operators
     split = replace(
         now,

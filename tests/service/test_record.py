@@ -10,11 +10,12 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from http.client import BadStatusLine
 from http.server import BaseHTTPRequestHandler
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -66,8 +67,7 @@ def files_of(size_bytes: int) -> Iterator[None]:
 def recorded(folder: Path, world: World, polls: int, every_s: float = 15.0) -> None:
     recorder = a_recorder(folder, world, every_s)
     for _ in range(polls):
-        world.advance(every_s)
-        recorder.keep(world.reading())
+        recorder.keep(world.after(every_s))
     recorder.end(world.now_s, polls)
 
 
@@ -112,8 +112,7 @@ def test_restarts_rescalings_and_redeployments_are_rows_of_what_they_are(
 
     def polled(times: int) -> None:
         for _ in range(times):
-            world.advance(10)
-            recorder.keep(world.reading())
+            recorder.keep(world.after(10))
 
     polled(3)
     world.restart(25)
@@ -127,8 +126,7 @@ def test_restarts_rescalings_and_redeployments_are_rows_of_what_they_are(
     polled(1)
     recorder.miss(world.now_s + 10, "Flink does not answer GET x: timed out")
     recorder.miss(world.now_s + 20, "Flink does not answer GET x: timed out")
-    world.advance(30)
-    recorder.keep(world.reading())
+    recorder.keep(world.after(30))
 
     assert events_of(tmp_path) == [
         "begun", "state", "restarted", "state", "rescaled", "asked", "redeployed",
@@ -216,23 +214,19 @@ def test_what_a_full_disk_kept_out_is_written_once_there_is_room(
 
     lost()
     assert not (tmp_path / "edges.yaml").exists()
-    world.advance(10)
-    recorder.keep(world.reading())
+    recorder.keep(world.after(10))
     assert (tmp_path / "edges.yaml").is_file()
     for _ in range(2):
-        world.advance(10)
-        rates = recorder.keep(world.reading())
+        rates = recorder.keep(world.after(10))
     lost()
-    world.advance(10)
-    rates = recorder.keep(world.reading())
+    rates = recorder.keep(world.after(10))
     assert rates.since_s == pytest.approx(20), "with what the lost poll would have told"
 
     world.restart(5, map=3)
     lost()
     world.managers = 1
     lost()
-    world.advance(10)
-    recorder.keep(world.reading())
+    recorder.keep(world.after(10))
     assert events_of(tmp_path) == ["begun", "rescaled", "task_managers_gone"]
 
 
@@ -285,8 +279,7 @@ def test_a_redeployment_while_nobody_answered_is_told_after_a_restart(
     tmp_path: Path, world: World
 ) -> None:
     recorder = a_recorder(tmp_path, world)
-    world.advance(10)
-    recorder.keep(world.reading())
+    recorder.keep(world.after(10))
     for service in (recorder, None):
         service = service or a_recorder(tmp_path, world)
         world.advance(10)
@@ -298,26 +291,30 @@ def test_a_redeployment_while_nobody_answered_is_told_after_a_restart(
     assert events_of(tmp_path)[-2:] == ["redeployed", "ended"]
 
 
-def test_faults_are_recorded_and_recording_goes_on(tmp_path: Path, flink: FakeFlink) -> None:
+def record_through(
+    flink: FakeFlink, folder: Path, polls: int, fails: Container[int], other: Container[int] = ()
+) -> tuple[int, list[str]]:
+    """What is kept and told in so many polls, of which some fail and some find another job."""
     told: list[str] = []
-    stop = threading.Event()
-    polls = 0
+    stop, polled = threading.Event(), count(1)
 
     def fault(handler: BaseHTTPRequestHandler) -> bool:
-        nonlocal polls
         if handler.path != "/jobs/overview":
             return False
-        polls += 1
+        poll = next(polled)
         flink.world.advance(10)
-        if polls == 7:
+        flink.world.name = "clicks" if poll in other else "orders"
+        if poll == polls:
             stop.set()
-        return polls in (4, 5) and answers_500(handler)
+        return poll in fails and answers_500(handler)
 
     flink.fault = fault
-    kept = record(
-        flink.url, "orders", tmp_path / "job", every_s=0.5, lasts_s=60, stop=stop, told=told.append
-    )
+    kept = record(flink.url, "orders", folder, every_s=0.5, lasts_s=60, stop=stop, told=told.append)
+    return kept, told
 
+
+def test_faults_are_recorded_and_recording_goes_on(tmp_path: Path, flink: FakeFlink) -> None:
+    kept, told = record_through(flink, tmp_path / "job", polls=7, fails=(4, 5))
     assert kept == 4
     assert len(told) == 1
     assert "it is broken" in told[0]
@@ -328,26 +325,7 @@ def test_another_job_at_the_address_is_told_and_the_job_waited_for(
     tmp_path: Path, flink: FakeFlink
 ) -> None:
     """Its Flink is gone, another takes the port, and then it is back."""
-    told: list[str] = []
-    stop = threading.Event()
-    polls = 0
-
-    def fault(handler: BaseHTTPRequestHandler) -> bool:
-        nonlocal polls
-        if handler.path != "/jobs/overview":
-            return False
-        polls += 1
-        flink.world.advance(10)
-        flink.world.name = "clicks" if polls in (4, 5) else "orders"
-        if polls == 6:
-            stop.set()
-        return polls == 3 and answers_500(handler)
-
-    flink.fault = fault
-    kept = record(
-        flink.url, "orders", tmp_path / "job", every_s=0.5, lasts_s=60, stop=stop, told=told.append
-    )
-
+    kept, told = record_through(flink, tmp_path / "job", polls=6, fails=(3,), other=(4, 5))
     assert kept == 2
     assert len(told) == 2
     assert "it is broken" in told[0]

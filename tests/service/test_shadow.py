@@ -53,8 +53,7 @@ class Beside:
         """What each controller wants of map, by turn."""
         wanted = []
         for _ in range(count):
-            self.world.advance(15)
-            reading = self.world.reading()
+            reading = self.world.after(15)
             rows = self.shadow.turn(reading, self.recorder.keep(reading))
             wanted.append({row.controller: row.wanted for row in rows if row.operator == "map"})
         return wanted
@@ -65,8 +64,7 @@ class Beside:
 
 
 def test_a_setting_is_the_job_and_its_cluster(world: World) -> None:
-    world.advance(60)
-    now = world.reading()
+    now = world.after(60)
     setting = setting_of(now, graph_of(now), TERMS, every_s=15, max_hosts=4)
 
     assert list(setting.topology.problems()) == []
@@ -79,8 +77,7 @@ def test_a_setting_is_the_job_and_its_cluster(world: World) -> None:
 
 
 def test_a_source_that_cannot_be_scaled_is_no_operator(world: World) -> None:
-    world.advance(60)
-    now = world.reading()
+    now = world.after(60)
     from dataclasses import replace
 
     source = replace(now.operators[0], max_parallelism=1)
@@ -93,10 +90,8 @@ def test_a_source_that_cannot_be_scaled_is_no_operator(world: World) -> None:
 
 def test_an_observation_is_what_the_job_did_since_the_last_one(world: World) -> None:
     world.load = lambda t: 500.0
-    world.advance(60)
-    before = world.reading()
-    world.advance(15)
-    now = world.reading()
+    before = world.after(60)
+    now = world.after(15)
     rates = rates_between(before, now)
     totals = added(Totals(), now, rates)
     setting = setting_of(now, graph_of(now), TERMS, every_s=15, max_hosts=4)
@@ -117,8 +112,7 @@ def test_an_observation_is_what_the_job_did_since_the_last_one(world: World) -> 
 
 
 def test_a_decision_does_on_paper_what_it_does_to_a_cluster(world: World) -> None:
-    world.advance(60)
-    now = world.reading()
+    now = world.after(60)
     setting = setting_of(now, graph_of(now), TERMS, every_s=15, max_hosts=4)
     fleet = PaperFleet()
     fleet.follow({"map": 2}, setting, 0)
