@@ -10,7 +10,7 @@ import numpy as np
 
 from include.controllers.placement import FreeCapacities, FreeCapacity
 from include.experiment.spec import RunSpec
-from include.model.decision import LeaseHost, StartInstance
+from include.model.decision import Action, LeaseHost, Outcome, StartInstance
 from include.model.host import HostFlavor
 from include.model.topology import Topology
 from include.testbeds import TESTBEDS
@@ -56,6 +56,25 @@ def started(config: TestbedConfig, testbed: str, *, hosts: int = 1, instances: i
     starts = [StartInstance(name, f"h{i % hosts}") for i, name in enumerate(names)]
     made.deploy(decision(*leases, *starts))
     return made
+
+
+def apply_at(testbed: Any, at_s: float, *actions: Action) -> tuple[Outcome, ...]:
+    """What becomes of a decision at this time."""
+    testbed.advance_to(at_s)
+    outcomes: tuple[Outcome, ...] = testbed.apply(decision(*actions))
+    return outcomes
+
+
+def seen_at(testbed: Any, at_s: float) -> Any:
+    """What a controller sees at this time."""
+    testbed.advance_to(at_s)
+    return testbed.observe()
+
+
+def measured_at(testbed: Any, at_s: float) -> Any:
+    """What was measured until this time and nobody has taken yet."""
+    testbed.advance_to(at_s)
+    return testbed.take_measurements()
 
 
 def run_spec(**changes: Any) -> RunSpec:

@@ -20,7 +20,7 @@ from include.runs.measurements.store import to_arrow
 from include.testbeds import TESTBEDS
 from include.testing.builders import SMALL, a_topology, an_operator, decision
 from include.workloads.pattern import Levels
-from tests.builders import a_config
+from tests.builders import a_config, apply_at, measured_at, seen_at
 
 EMBEDDED = tuple(name for name, one in TESTBEDS.items() if not one.real_time)
 
@@ -63,10 +63,8 @@ def test_time_moves_forward_only(testbed):
 
 
 def test_the_monitor_counts_what_flows(testbed):
-    testbed.advance_to(60)
-    first = testbed.observe().operators
-    testbed.advance_to(120)
-    second = testbed.observe().operators
+    first = seen_at(testbed, 60).operators
+    second = seen_at(testbed, 120).operators
     # Level 4 at one item a second each: 240 a minute, and counts are since the last look.
     assert first["O1"].arrived_items == pytest.approx(240, abs=3)
     assert second["O1"].arrived_items == pytest.approx(240, abs=3)
@@ -75,8 +73,7 @@ def test_the_monitor_counts_what_flows(testbed):
 
 
 def test_a_look_takes_nothing_from_whoever_observes(testbed, build):
-    testbed.advance_to(60)
-    testbed.observe()
+    seen_at(testbed, 60)
     testbed.advance_to(120)
     looked = testbed.look()
     assert looked.operators["O1"].arrived_items == pytest.approx(240, abs=3)
@@ -111,15 +108,13 @@ def test_who_observes_takes_nothing_from_others(testbed, build):
 
 
 def test_a_new_instance_serves_after_its_host_is_up_and_its_image_is_there(testbed):
-    testbed.advance_to(60)
-    first, second = testbed.apply(
-        decision(LeaseHost(SMALL.name, "more"), StartInstance("O1", "more"))
+    first, second = apply_at(
+        testbed, 60, LeaseHost(SMALL.name, "more"), StartInstance("O1", "more")
     )
     assert (first.accepted, second.accepted) == (True, True)
     ready = {}
     for t_s in range(75, 181, 15):
-        testbed.advance_to(t_s)
-        observation = testbed.observe()
+        observation = seen_at(testbed, t_s)
         ready[t_s] = observation.instances[second.subject].ready
         if observation.hosts[first.subject].up and not ready[t_s]:
             assert observation.hosts[first.subject].images == {"O1"}
@@ -128,17 +123,13 @@ def test_a_new_instance_serves_after_its_host_is_up_and_its_image_is_there(testb
 
 
 def test_a_stopped_instance_drains_and_only_then_gives_its_host_back(testbed):
-    testbed.advance_to(60)
-    more = testbed.apply(decision(LeaseHost(SMALL.name, "more"), StartInstance("O1", "more")))
+    more = apply_at(testbed, 60, LeaseHost(SMALL.name, "more"), StartInstance("O1", "more"))
     host, instance = (outcome.subject for outcome in more)
-    testbed.advance_to(300)
-    testbed.apply(decision(StopInstance(instance), ReleaseHost(host)))
+    apply_at(testbed, 300, StopInstance(instance), ReleaseHost(host))
     assert testbed.observe().instances[instance].stopping
     assert testbed.observe().hosts[host].releasing
-    testbed.advance_to(315)
-    assert host in testbed.observe().hosts, "it drains for 20 s"
-    testbed.advance_to(330)
-    assert host not in testbed.observe().hosts
+    assert host in seen_at(testbed, 315).hosts, "it drains for 20 s"
+    assert host not in seen_at(testbed, 330).hosts
     ended_s = dict(zip(testbed.leases()["host"], testbed.leases()["ended_s"], strict=True))[host]
     assert ended_s == pytest.approx(320, abs=5)
 
@@ -150,10 +141,8 @@ def test_a_release_that_takes_a_moment_pays_for_the_btu_that_begins_meanwhile(bu
     testbed.deploy(decision(LeaseHost(SMALL.name, "first"), *start))
     ended_s = []
     for order_s, release_s in ((60, 660), (680, 700)):
-        testbed.advance_to(order_s)
-        (more,) = testbed.apply(decision(LeaseHost(SMALL.name, "more")))
-        testbed.advance_to(release_s)
-        testbed.apply(decision(ReleaseHost(more.subject)))
+        (more,) = apply_at(testbed, order_s, LeaseHost(SMALL.name, "more"))
+        apply_at(testbed, release_s, ReleaseHost(more.subject))
         assert more.subject not in testbed.observe().hosts
         leases = testbed.leases()
         ended_s.append(dict(zip(leases["host"], leases["ended_s"], strict=True))[more.subject])
@@ -161,8 +150,7 @@ def test_a_release_that_takes_a_moment_pays_for_the_btu_that_begins_meanwhile(bu
 
 
 def test_leases_that_have_ended_are_taken_once_and_their_names_are_not_given_again(testbed):
-    testbed.advance_to(60)
-    (more,) = testbed.apply(decision(LeaseHost(SMALL.name, "more")))
+    (more,) = apply_at(testbed, 60, LeaseHost(SMALL.name, "more"))
     testbed.apply(decision(ReleaseHost(more.subject)))
     testbed.advance_to(120)
     taken = testbed.take_ended_leases()
@@ -175,8 +163,7 @@ def test_leases_that_have_ended_are_taken_once_and_their_names_are_not_given_aga
 
 
 def test_a_migration_moves_the_instance_and_prolonging_pays_a_btu(testbed):
-    testbed.advance_to(60)
-    (leased,) = testbed.apply(decision(LeaseHost(SMALL.name, "more")))
+    (leased,) = apply_at(testbed, 60, LeaseHost(SMALL.name, "more"))
     old = next(instance.instance for instance in testbed.observe().instances.values())
     migrated, prolonged = testbed.apply(
         decision(MigrateInstance(old, leased.subject), ProlongLease(leased.subject))
@@ -205,8 +192,7 @@ def test_what_cannot_be_done_is_refused_with_a_reason(testbed, action):
 
 
 def test_a_snapshot_continues_exactly(testbed, build):
-    testbed.advance_to(120)
-    testbed.take_measurements()
+    measured_at(testbed, 120)
     stored = testbed.snapshot()
     assert all(array.dtype != object for array in stored.values())
     other = build()
@@ -229,8 +215,7 @@ def test_a_snapshot_of_another_version_is_refused(testbed, build):
 
 
 def test_measurements_are_handed_over_once(testbed):
-    testbed.advance_to(60)
-    assert len(testbed.take_measurements()["queue"]["time_s"]) == 4 * 2
+    assert len(measured_at(testbed, 60)["queue"]["time_s"]) == 4 * 2
     assert "queue" not in testbed.take_measurements()
 
 
@@ -242,8 +227,7 @@ def test_a_monitoring_gap_hides_operators_but_loses_no_items(build):
     )
     answered, arrived = [], 0
     for t_s in range(15, 901, 15):
-        testbed.advance_to(t_s)
-        now = testbed.observe()
+        now = seen_at(testbed, t_s)
         answered.append(bool(now.operators))
         arrived += now.operators["O1"].arrived_items if now.operators else 0
     assert any(answered)
@@ -263,8 +247,7 @@ def test_lost_hosts_and_crashed_instances_disappear_and_queue_their_items_again(
             StartInstance("O2", "b"),
         )
     )
-    testbed.advance_to(1800)
-    events = testbed.take_measurements()["event"]
+    events = measured_at(testbed, 1800)["event"]
     assert {"host_lost", "instance_crash"} <= set(events["event"])
     assert testbed.observe().instances == {}
     assert not any(testbed.observe().hosts)
@@ -273,10 +256,8 @@ def test_lost_hosts_and_crashed_instances_disappear_and_queue_their_items_again(
 
 def test_a_boot_that_fails_ends_the_lease_and_takes_what_was_planned_on_it(build):
     testbed = build(faults={"host_boot_failure": 1.0})
-    testbed.advance_to(15)
-    testbed.apply(decision(LeaseHost(SMALL.name, "a"), StartInstance("O1", "a")))
-    testbed.advance_to(90)
-    assert testbed.observe().hosts == {}
+    apply_at(testbed, 15, LeaseHost(SMALL.name, "a"), StartInstance("O1", "a"))
+    assert seen_at(testbed, 90).hosts == {}
     assert testbed.observe().instances == {}
     assert testbed.take_measurements()["event"]["event"] == ["host_boot_failure"]
 
@@ -288,8 +269,7 @@ def test_instances_on_a_crowded_host_share_its_cpu(build):
         testbed = build(topology=topology, levels_of={"S1": Levels((0.0,), (9.0,))})
         start = [StartInstance("O1", "a")] * instances
         testbed.deploy(decision(LeaseHost(SMALL.name, "a"), *start))
-        testbed.advance_to(600)
-        measured = testbed.take_measurements()["processing_duration"]
+        measured = measured_at(testbed, 600)["processing_duration"]
         durations.append(measured["duration_ms"].mean())
     # Two instances that each want all cores are no faster than one.
     assert durations[1] > durations[0]

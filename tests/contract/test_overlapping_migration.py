@@ -16,7 +16,7 @@ from include.runs.measurements.store import to_arrow
 from include.testbeds import TESTBEDS
 from include.testing.builders import SMALL, a_topology, an_operator, decision
 from include.workloads.pattern import Levels
-from tests.builders import a_config
+from tests.builders import a_config, apply_at, measured_at, seen_at
 
 EMBEDDED = tuple(name for name, one in TESTBEDS.items() if not one.real_time)
 START_S, PULL_S, DRAIN_S, BOOT_S = 8, 12, 20, 40
@@ -64,8 +64,7 @@ def ended_s(testbed: Any, host: str) -> float:
 
 
 def assert_nothing_lost(testbed: Any, instances: int = 1) -> None:
-    testbed.advance_to(600)
-    observation = testbed.observe()
+    observation = seen_at(testbed, 600)
     published = PER_S * instances * ARRIVES_S
     assert observation.published_in_all == {"S1": pytest.approx(published, abs=1)}
     sample = observation.operators["O1"]
@@ -115,8 +114,7 @@ def test_it_stops_when_its_copy_is_ready_and_its_host_ends_when_it_has_drained(k
     testbed.advance_to(60)
     copy = migrate(testbed)
     testbed.apply(decision(ReleaseHost("host-1")))
-    testbed.advance_to(60 + START_S + PULL_S - 1)
-    observation = testbed.observe()
+    observation = seen_at(testbed, 60 + START_S + PULL_S - 1)
     assert [(instance.ready, instance.stopping) for instance in observation.instances.values()] == [
         (True, True),
         (False, False),
@@ -125,10 +123,8 @@ def test_it_stops_when_its_copy_is_ready_and_its_host_ends_when_it_has_drained(k
     assert observation.operators["O1"].busy_share == pytest.approx(0.9, abs=0.02), (
         "it works as before"
     )
-    testbed.advance_to(60 + START_S + PULL_S + DRAIN_S - 1)
-    assert "host-1" in testbed.observe().hosts
-    testbed.advance_to(60 + START_S + PULL_S + DRAIN_S)
-    observation = testbed.observe()
+    assert "host-1" in seen_at(testbed, 60 + START_S + PULL_S + DRAIN_S - 1).hosts
+    observation = seen_at(testbed, 60 + START_S + PULL_S + DRAIN_S)
     assert (list(observation.hosts), list(observation.instances)) == (["host-2"], [copy])
     assert ended_s(testbed, "host-1") == 60 + START_S + PULL_S + DRAIN_S
     assert_nothing_lost(testbed)
@@ -144,16 +140,9 @@ def test_while_it_waits_nobody_can_decide_on_it(kind):
 
 def test_where_the_host_of_the_copy_does_not_boot_everything_is_as_before(kind):
     testbed = a_world(kind, faults={"host_boot_failure": 1.0})
-    testbed.advance_to(60)
-    testbed.apply(
-        decision(
-            LeaseHost(SMALL.name, "new"),
-            MigrateInstance("O1-1", "new", overlaps=True),
-            ReleaseHost("host-1"),
-        )
-    )
-    testbed.advance_to(60 + BOOT_S + 10)
-    observation = testbed.observe()
+    moved = MigrateInstance("O1-1", "new", overlaps=True)
+    apply_at(testbed, 60, LeaseHost(SMALL.name, "new"), moved, ReleaseHost("host-1"))
+    observation = seen_at(testbed, 60 + BOOT_S + 10)
     (left,) = observation.instances.values()
     assert (left.instance, left.ready, left.stopping) == ("O1-1", True, False)
     assert list(observation.hosts) == ["host-1", "host-2"]
@@ -190,8 +179,7 @@ def test_once_the_copy_is_ready_the_old_one_ends_whatever_becomes_of_it(kind):
     testbed.fail(testbed.fleet.instance(copy))
     (left,) = testbed.observe().instances.values()
     assert left.stopping
-    testbed.advance_to(60 + START_S + PULL_S + DRAIN_S)
-    assert testbed.observe().instances == {}
+    assert seen_at(testbed, 60 + START_S + PULL_S + DRAIN_S).instances == {}
 
 
 def test_where_the_old_one_is_lost_its_copy_is_there_soon(kind):
@@ -226,8 +214,7 @@ def test_a_copy_that_migrates_before_it_is_ready_leaves_the_old_one_to_its_own(
     first = migrate(testbed)
     testbed.advance_to(60 + back_s)
     second = migrate(testbed, first, "host-1", overlaps=overlaps)
-    testbed.advance_to(60 + back_s + START_S - 1)
-    assert testbed.observe().instances["O1-1"].ready
+    assert seen_at(testbed, 60 + back_s + START_S - 1).instances["O1-1"].ready
     assert_nothing_lost(testbed)
     assert list(testbed.observe().instances) == [second]
     queue = testbed.take_measurements()["queue"]
@@ -242,8 +229,7 @@ def test_a_window_may_end_while_an_instance_waits_for_its_copy(kind, cut_s, lost
         testbed.advance_to(60)
         copy = migrate(testbed)
         testbed.apply(decision(ReleaseHost("host-1")))
-        testbed.advance_to(cut_s)
-        testbed.take_measurements()
+        measured_at(testbed, cut_s)
         if cut:
             stored, testbed = testbed.snapshot(), a_world(kind)
             testbed.take_measurements()

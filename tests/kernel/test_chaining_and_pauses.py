@@ -13,7 +13,7 @@ from include.testbeds.simulated import kernel
 from include.testbeds.simulated.network import QueueingNetwork
 from include.testbeds.simulated.testbed import SimulatedTestbed
 from include.testing.builders import SMALL, a_topology, an_operator, decision
-from tests.builders import a_config
+from tests.builders import a_config, apply_at, seen_at
 from tests.kernel.worlds import a_network, column, poisson_us, publish, records_cut, waiting_items
 
 IMAGES, QUERIES = 1, 0  # in flow order the chained operator comes first
@@ -153,10 +153,8 @@ def starts_s(testbed: SimulatedTestbed) -> list[float]:
 
 def test_state_moves_before_an_instance_is_ready_and_after_one_is_stopped():
     testbed = a_testbed(pause_on_start_s=2.5, pause_on_stop_s=3.0)
-    testbed.advance_to(1.5)
-    testbed.apply(decision(StartInstance("O1", "host-1")))  # ready at 11.5
-    testbed.advance_to(20.5)
-    testbed.apply(decision(StopInstance("O1-2")))
+    apply_at(testbed, 1.5, StartInstance("O1", "host-1"))  # ready at 11.5
+    apply_at(testbed, 20.5, StopInstance("O1-2"))
     testbed.advance_to(30.0)
     started_s = starts_s(testbed)
     # An item a second; two instances catch up with what has waited for 2.5 s at once.
@@ -167,8 +165,7 @@ def test_state_moves_before_an_instance_is_ready_and_after_one_is_stopped():
 
 def test_without_pauses_nothing_waits():
     testbed = a_testbed()
-    testbed.advance_to(1.5)
-    testbed.apply(decision(StartInstance("O1", "host-1")))
+    apply_at(testbed, 1.5, StartInstance("O1", "host-1"))
     testbed.advance_to(20.0)
     assert starts_s(testbed) == [float(i) for i in range(20)]
 
@@ -194,8 +191,7 @@ def test_a_busy_instance_may_show_less_than_a_whole_core():
 def test_moving_state_takes_cpu():
     testbed = a_testbed(pause_on_start_s=3.0, cpu_in_pause=0.6)
     testbed.apply(decision())
-    testbed.advance_to(0.5)
-    testbed.apply(decision(StartInstance("O1", "host-1")))  # pauses from 7.5 to 10.5
+    apply_at(testbed, 0.5, StartInstance("O1", "host-1"))  # pauses from 7.5 to 10.5
     testbed.advance_to(7.5)
     assert cpu_shares(testbed, 10.0) == [0.6] * 5
 
@@ -211,11 +207,9 @@ def test_drift_is_slow_relative_and_the_same_for_all_cuts():
 
 def test_state_is_shared_by_the_instances_that_hold_it():
     testbed = a_testbed(held_mb={"O1": [100, 600]})
-    testbed.advance_to(1.0)
-    assert [instance.memory_share for instance in testbed.observe().instances.values()] == [0.7]
+    assert [instance.memory_share for instance in seen_at(testbed, 1.0).instances.values()] == [0.7]
     testbed.apply(decision(StartInstance("O1", "host-1")))
-    testbed.advance_to(15.0)
-    assert [instance.memory_share for instance in testbed.observe().instances.values()] == [
+    assert [instance.memory_share for instance in seen_at(testbed, 15.0).instances.values()] == [
         0.4,
         0.4,
     ]

@@ -7,8 +7,8 @@ import pytest
 
 from include.model.decision import StartInstance
 from include.testbeds import TESTBEDS
-from include.testing.builders import decision
 from include.workloads.pattern import Levels
+from tests.builders import apply_at, measured_at
 from tests.kernel.flows import a_chain, a_config, started
 
 HALF_BUSY = a_chain("O1", service_ms=10.0)
@@ -43,8 +43,7 @@ def test_a_window_is_shown_until_the_next_one_ends():
 
 def test_an_instance_is_read_once_it_was_there_for_a_whole_window():
     testbed = started(a_step(60))
-    testbed.advance_to(65)
-    testbed.apply(decision(StartInstance("O1", "host-1")))
+    apply_at(testbed, 65, StartInstance("O1", "host-1"))
     testbed.advance_to(120)
     assert shown(testbed)["O1-2"] is None
     testbed.advance_to(180)
@@ -54,8 +53,7 @@ def test_an_instance_is_read_once_it_was_there_for_a_whole_window():
 def test_rows_have_every_reading_and_a_snapshot_keeps_half_a_window():
     config = a_step(60)
     testbed = started(config)
-    testbed.advance_to(150)
-    rows = testbed.take_measurements()["instance_utilisation"]["cpu_share"]
+    rows = measured_at(testbed, 150)["instance_utilisation"]["cpu_share"]
     assert np.asarray(rows) == pytest.approx([0] * 6 + [1 / 6, 0.5, 0.5, 0.5], abs=0.01)
     other = TESTBEDS["flow"].build(config)
     other.restore(testbed.snapshot())

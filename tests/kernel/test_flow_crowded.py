@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from include.testing.builders import a_topology, an_operator
+from tests.builders import seen_at
 from tests.kernel.flows import SHARED, a_config, started
 
 
@@ -16,8 +17,7 @@ def test_a_host_with_a_backlog_uses_all_of_its_cores(behind):
     light = [an_operator(f"light{n}", service_ms=10.0 / behind) for n in range(behind)]
     config = a_config(a_topology(heavy, *light), 1000.0, flavor=replace(SHARED, vcpus=2))
     testbed = started(config, instances=4)
-    testbed.advance_to(300)
-    observation = testbed.observe()
+    observation = seen_at(testbed, 300)
     (host,) = observation.hosts.values()
     assert host.cpu_share == pytest.approx(1.0, abs=0.01)
     # An item takes 90 ms and 10 ms: two cores finish 20 of them a second.

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from tests.builders import measured_at
 from tests.kernel.flows import a_chain, a_config, started
 
 
 def mean_wait_s(instances: int, level: float, **calibration: object) -> float:
     config = a_config(a_chain("O1"), level, calibration={"arrival_cv": 1.0, **calibration})
     testbed = started(config, hosts=2, instances=instances)
-    testbed.advance_to(3600)
-    wait_ms = testbed.take_measurements()["processing_duration"]["wait_ms"]
+    wait_ms = measured_at(testbed, 3600)["processing_duration"]["wait_ms"]
     return float(wait_ms.mean()) / 1000
 
 

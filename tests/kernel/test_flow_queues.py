@@ -17,7 +17,7 @@ from include.testbeds import TESTBEDS
 from include.testbeds.flow.arrays import ARRIVED, COMPLETED
 from include.testing.builders import SMALL, a_topology, an_operator, decision
 from include.workloads.pattern import Levels
-from tests.builders import PAPER, manufacturing
+from tests.builders import PAPER, manufacturing, measured_at, seen_at
 from tests.kernel.flows import SHARED, a_chain, a_config, rows_of, started
 from tests.kernel.test_queueing_theory import erlang_c_wait_s
 from tests.kernel.worlds import printed
@@ -166,8 +166,7 @@ def test_no_amount_is_lost_or_made_up(ratios, level, moves):
 def test_a_long_backlog_is_kept_in_few_chunks_and_in_order():
     levels = Levels((0.0, 1000.0), (20.0, 0.0))
     testbed = started(a_config(a_chain("O1"), levels))
-    testbed.advance_to(3000)
-    taken = testbed.take_measurements()["processing_duration"]
+    taken = measured_at(testbed, 3000)["processing_duration"]
     # 20 a second arrive for 1,000 s, 10 are served: item k waits k / 20 s.
     expected_s = np.arange(20_000) / 20
     assert taken["wait_ms"] / 1000 == pytest.approx(expected_s, abs=2.5)
@@ -183,8 +182,7 @@ def test_mm_c_waits_as_erlang_c_says_below_saturation(servers, utilisation):
     rate_per_s = 10 * servers * utilisation
     config = a_config(topology, rate_per_s, flavor=SMALL, calibration=calibration)
     testbed = started(config, instances=servers)
-    testbed.advance_to(3600)
-    wait_s = testbed.take_measurements()["processing_duration"]["wait_ms"].mean() / 1000
+    wait_s = measured_at(testbed, 3600)["processing_duration"]["wait_ms"].mean() / 1000
     assert wait_s == pytest.approx(erlang_c_wait_s(servers, rate_per_s, 0.1), rel=0.08)
 
 
@@ -192,16 +190,14 @@ def test_mm_c_waits_as_erlang_c_says_below_saturation(servers, utilisation):
 def test_md_1_waits_as_pollaczek_and_khinchine_say(utilisation):
     config = a_config(a_chain("O1"), 10 * utilisation, calibration={"arrival_cv": 1.0})
     testbed = started(config)
-    testbed.advance_to(3600)
-    wait_s = testbed.take_measurements()["processing_duration"]["wait_ms"].mean() / 1000
+    wait_s = measured_at(testbed, 3600)["processing_duration"]["wait_ms"].mean() / 1000
     assert wait_s == pytest.approx(0.1 * utilisation / (2 * (1 - utilisation)), rel=0.05)
 
 
 def test_what_randomness_adds_is_bounded_by_what_can_build_up():
     calibration = {"arrival_cv": 1.0, "settle_s": 30.0}
     testbed = started(a_config(a_chain("O1"), 9.99999, calibration=calibration))
-    testbed.advance_to(600)
-    wait_s = testbed.take_measurements()["processing_duration"]["wait_ms"].mean() / 1000
+    wait_s = measured_at(testbed, 600)["processing_duration"]["wait_ms"].mean() / 1000
     # Reflected Brownian motion: sqrt(2 t sigma^2 / pi), with sigma^2 = 0.1 s per s.
     assert wait_s == pytest.approx((2 * 30 * 0.1 / np.pi) ** 0.5, rel=0.05)
 
@@ -241,8 +237,7 @@ def test_both_testbeds_agree_on_manufacturing():
         places = [operator for operator, count in instances.items() for _ in range(count)]
         starts = [StartInstance(operator, f"h{i % 4}") for i, operator in enumerate(places)]
         testbed.deploy(decision(*hosts, *starts))
-        testbed.advance_to(1200)
-        measured = testbed.take_measurements()["processing_duration"]
+        measured = measured_at(testbed, 1200)["processing_duration"]
         durations[name] = {
             operator: measured["duration_ms"][rows_of(measured, operator)].mean()
             for operator in instances
@@ -281,7 +276,6 @@ def test_a_host_that_is_not_shared_runs_what_it_promised_at_full_speed():
     served = {}
     for flavor in (SMALL, replace(SHARED, vcpus=4)):
         testbed = started(a_config(topology, 100.0, flavor=flavor), instances=8)
-        testbed.advance_to(60)
-        served[flavor.name] = testbed.observe().operators["O1"].completed_items
+        served[flavor.name] = seen_at(testbed, 60).operators["O1"].completed_items
     # Eight instances of half a core fit four cores; of a core each they share them.
     assert served == {"small": 8 * 10 * 60, "shared": 4 * 10 * 60}

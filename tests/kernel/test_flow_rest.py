@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.builders import measured_at
 from tests.kernel.flows import a_chain, a_config, rows_of, started
 
 
 def measured(level: float = 20.0, **calibration):
     config = a_config(a_chain("O1", "O2", service_ms=10.0), level, calibration=calibration)
     testbed = started(config)
-    testbed.advance_to(120)
-    return testbed, testbed.take_measurements()
+    return testbed, measured_at(testbed, 120)
 
 
 def test_by_littles_law_rate_times_rest_waits():

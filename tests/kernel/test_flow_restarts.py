@@ -14,6 +14,7 @@ from include.testbeds.flow.arrays import COMPLETED, MICRO
 from include.testbeds.flow.calibration import FlowCalibration, FlowFaults
 from include.testbeds.virtual.calibration import VirtualCalibration, WholeRescale
 from include.testing.builders import decision
+from tests.builders import apply_at, measured_at
 from tests.kernel.flows import a_chain, a_config, started
 
 CHAIN = a_chain("O1", "O2", service_ms=50.0)
@@ -27,8 +28,7 @@ def scaled(
     calibration = {} if restart is None else {by: restart}
     config = a_config(CHAIN, level, calibration=calibration, faults=faults or {}, seed=seed)
     testbed = started(config, hosts=2)
-    testbed.advance_to(95)
-    testbed.apply(decision(StartInstance("O1", "host-2")))
+    apply_at(testbed, 95, StartInstance("O1", "host-2"))
     return testbed
 
 
@@ -103,10 +103,8 @@ def test_one_decision_is_one_restart():
     testbed.advance_to(60)
     change = decision(StartInstance("O1", "host-2"), StartInstance("O2", "host-2"))
     testbed.apply(change)
-    testbed.advance_to(120)
-    testbed.apply(decision(StopInstance("O1-3"), StopInstance("O2-4")))
-    testbed.advance_to(180)
-    events = testbed.take_measurements()["event"]
+    apply_at(testbed, 120, StopInstance("O1-3"), StopInstance("O2-4"))
+    events = measured_at(testbed, 180)["event"]
     assert [event for event in events["event"] if event == "job_restart"] == ["job_restart"] * 2
     assert events["time_s"] == [60, 120]
 
@@ -116,8 +114,7 @@ def test_how_long_it_takes_is_drawn_by_the_seed():
         config = a_config(CHAIN, calibration={"restart": {"down_s": [2, 6]}}, seed=seed)
         testbed, at = started(config, hosts=2), []
         for t_s in range(60, 660, 60):
-            testbed.advance_to(t_s)
-            testbed.apply(decision(StartInstance("O1", "host-2")))
+            apply_at(testbed, t_s, StartInstance("O1", "host-2"))
             at.append((testbed.cloud.pauses_us[-1][2] - testbed.cloud.pauses_us[-1][1]) / 1e6)
         return at
 
@@ -134,8 +131,7 @@ def test_gaps_that_were_measured_take_the_place_of_bounds():
         CHAIN, 10.0, calibration={"rescale": {"gap_s": [1.0], "per_instance_s": 1.0}}, seed=7
     )
     testbed = started(config, hosts=2)
-    testbed.advance_to(95)
-    testbed.apply(decision(StartInstance("O1", "host-2")))
+    apply_at(testbed, 95, StartInstance("O1", "host-2"))
     before = completed(testbed, 100)
     assert completed(testbed, 104) == pytest.approx(before, abs=1e-6)
     assert completed(testbed, 105)[0] > before[0] + 5

@@ -20,6 +20,7 @@ from include.testbeds.flow import sharing
 from include.testbeds.virtual.cloud import us
 from include.testing.builders import decision
 from include.workloads.pattern import Levels
+from tests.builders import apply_at, measured_at, seen_at
 from tests.kernel.flows import SHARED, a_chain, a_config, rows_of, started
 
 TWO_CORES = replace(SHARED, vcpus=2)
@@ -27,8 +28,8 @@ TWO_CORES = replace(SHARED, vcpus=2)
 
 def served(testbed, until_s=60):
     """Items that each operator completes until then."""
-    testbed.advance_to(until_s)
-    return {name: sample.completed_items for name, sample in testbed.observe().operators.items()}
+    samples = seen_at(testbed, until_s).operators
+    return {name: sample.completed_items for name, sample in samples.items()}
 
 
 def waits_ms(testbed, operator="O1"):
@@ -53,8 +54,7 @@ def test_who_wants_little_gets_it_on_a_crowded_host():
     testbed = TESTBEDS["flow"].build(config)
     starts = [StartInstance("O1", "h"), *[StartInstance("O2", "h")] * 3]
     testbed.deploy(decision(LeaseHost("shared", "h"), *starts))
-    testbed.advance_to(60)
-    observation = testbed.observe()
+    observation = seen_at(testbed, 60)
     assert observation.operators["O1"].completed_items == 120
     assert observation.operators["O2"].completed_items == pytest.approx(1.8 * 10 * 60, rel=0.001)
     shares = [instance.cpu_share for instance in observation.instances.values()]
@@ -82,8 +82,7 @@ def test_a_busier_host_is_slower_long_before_it_is_full():
     durations = []
     for level in (5.0, 17.0, 19.0):
         testbed = started(a_config(a_chain("O1"), level, flavor=TWO_CORES), instances=8)
-        testbed.advance_to(60)
-        measured = testbed.take_measurements()["processing_duration"]
+        measured = measured_at(testbed, 60)["processing_duration"]
         durations.append(measured["duration_ms"].mean())
     assert durations == sorted(durations)
     assert durations[0] == pytest.approx(100, rel=0.1)
@@ -145,13 +144,10 @@ def test_background_and_overhead_take_their_part():
 
 def test_a_stateless_instance_moves_without_a_gap():
     testbed = started(a_config(a_chain("O1")), hosts=2)
-    testbed.advance_to(30)
-    (old,) = testbed.observe().instances
+    (old,) = seen_at(testbed, 30).instances
     (moved,) = testbed.apply(decision(MigrateInstance(old, "host-2")))
-    testbed.advance_to(33)
-    assert testbed.observe().instances[old].stopping, "it serves until the new one is ready"
-    testbed.advance_to(90)
-    observation = testbed.observe()
+    assert seen_at(testbed, 33).instances[old].stopping, "it serves until the new one is ready"
+    observation = seen_at(testbed, 90)
     assert list(observation.instances) == [moved.subject]
     assert observation.operators["O1"].completed_items == 5 * 60, (
         "since 30 s, when it was last seen"
@@ -168,8 +164,7 @@ def test_a_stateful_operator_pauses_while_its_state_moves_and_loses_nothing():
         n for n, instance in testbed.observe().instances.items() if instance.operator == "O2"
     )
     testbed.apply(decision(MigrateInstance(old, "host-2")))
-    testbed.advance_to(120)
-    assert testbed.observe().operators["O2"].completed_items == 5 * 90
+    assert seen_at(testbed, 120).operators["O2"].completed_items == 5 * 90
     done_s, waited_ms = waits_ms(testbed, "O2")
     # The new instance is ready at 35 s, and then the operator pauses for 3 s. Up to 15 items
     # gather, and it takes another 3 s until ten a second have caught up with five.
@@ -181,12 +176,10 @@ def test_a_stateful_operator_pauses_while_its_state_moves_and_loses_nothing():
 
 def test_when_the_new_host_is_lost_the_old_instance_goes_on():
     testbed = started(a_config(a_chain("O1")), hosts=2)
-    testbed.advance_to(30)
-    (old,) = testbed.observe().instances
+    (old,) = seen_at(testbed, 30).instances
     testbed.apply(decision(MigrateInstance(old, "host-2")))
     testbed.cloud.fail(testbed.cloud.fleet.hosts[2], us(30))
-    testbed.advance_to(90)
-    observation = testbed.observe()
+    observation = seen_at(testbed, 90)
     assert [
         (instance.instance, instance.stopping) for instance in observation.instances.values()
     ] == [(old, False)]
@@ -195,22 +188,18 @@ def test_when_the_new_host_is_lost_the_old_instance_goes_on():
 
 def test_an_instance_that_is_stopped_before_it_replaced_another_leaves_that_one_in_place():
     testbed = started(a_config(a_chain("O1", stateful=True, state_mb=900.0)), hosts=2)
-    testbed.advance_to(30)
-    (old,) = testbed.observe().instances
+    (old,) = seen_at(testbed, 30).instances
     (moved,) = testbed.apply(decision(MigrateInstance(old, "host-2")))
     testbed.apply(decision(StopInstance(moved.subject)))
-    testbed.advance_to(60)
-    (left,) = testbed.observe().instances.values()
+    (left,) = seen_at(testbed, 60).instances.values()
     assert (left.instance, left.stopping) == (old, False)
 
 
 def test_executors_that_come_and_go_pause_a_stateful_operator():
     config = a_config(a_chain("O1", stateful=True, state_mb=400.0), calibration={"drain_s": 1})
     testbed = started(config)
-    testbed.advance_to(30)
-    (outcome,) = testbed.apply(decision(StartInstance("O1", "host-1")))
-    testbed.advance_to(60)
-    testbed.apply(decision(StopInstance(outcome.subject)))
+    (outcome,) = apply_at(testbed, 30, StartInstance("O1", "host-1"))
+    apply_at(testbed, 60, StopInstance(outcome.subject))
     testbed.advance_to(120)
     done_s, waited_ms = waits_ms(testbed)
     late = np.unique(done_s[waited_ms > 1000] // 30 * 30)
@@ -233,8 +222,7 @@ def test_nothing_is_seen_during_an_outage_but_items_flow_on():
     testbed = started(a_config(a_chain("O1"), faults={"outages": [[60, 120]]}))
     observations = {}
     for t_s in range(15, 151, 15):
-        testbed.advance_to(t_s)
-        observations[t_s] = testbed.observe()
+        observations[t_s] = seen_at(testbed, t_s)
     dark = [t_s for t_s, observation in observations.items() if not observation.operators]
     assert dark == [75, 90, 105, 120]
     (host,) = observations[90].hosts.values()
@@ -250,8 +238,7 @@ def test_a_cpu_spike_slows_every_host_while_it_lasts():
     testbed = started(config, instances=2)
     loads = {}
     for t_s in range(15, 301, 15):
-        testbed.advance_to(t_s)
-        (host,) = testbed.observe().hosts.values()
+        (host,) = seen_at(testbed, t_s).hosts.values()
         loads[t_s] = host.runnable
     assert loads[60] == pytest.approx(1.5)
     assert all(loads[t_s] == pytest.approx(12) for t_s in (75, 90, 105, 120))

@@ -14,6 +14,7 @@ from include.testbeds.virtual.key_groups import (
     loads_of_instances,
     sizes_of_keys,
 )
+from tests.builders import seen_at
 from tests.kernel.flows import a_chain, a_config, started
 
 
@@ -21,8 +22,7 @@ def completed(instances: int, **calibration):
     """Items a second of an operator that always has enough to do, and its sample."""
     config = a_config(a_chain("O1", service_ms=50.0), 500.0, calibration=calibration)
     testbed = started(config, hosts=8, instances=instances)
-    testbed.advance_to(600)
-    sample = testbed.observe().operators["O1"]
+    sample = seen_at(testbed, 600).operators["O1"]
     return sample.completed_items / 600, sample
 
 

@@ -13,7 +13,7 @@ from include.testbeds.virtual.draws import Draws
 from include.testbeds.virtual.testbed import VirtualTestbed
 from include.testing.builders import SMALL, a_topology, an_operator, decision
 from include.workloads.pattern import Levels
-from tests.builders import a_config, started
+from tests.builders import a_config, apply_at, seen_at, started
 from tests.kernel.worlds import a_network, column
 
 HOUR_US = 3_600_000_000
@@ -128,13 +128,11 @@ def test_what_is_kept_after_many_leases_is_what_was_kept_after_one(testbed):
     sizes, taken = [], 0
     for turn in range(100):
         start_s = 300.0 * turn
-        testbed.advance_to(start_s)
-        more = testbed.apply(decision(LeaseHost(SMALL.name, "b"), StartInstance("O1", "b")))
+        more = apply_at(testbed, start_s, LeaseHost(SMALL.name, "b"), StartInstance("O1", "b"))
         testbed.advance_to(start_s + 150)
         stop = StopInstance(more[1].subject), ReleaseHost(more[0].subject)
         testbed.apply(decision(*stop))
-        testbed.advance_to(start_s + 300)
-        testbed.observe()
+        seen_at(testbed, start_s + 300)
         testbed.take_measurements()
         taken += len(testbed.take_ended_leases()["host"])
         sizes.append(sum(array.nbytes for array in testbed.snapshot().values()))

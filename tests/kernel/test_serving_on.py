@@ -10,7 +10,7 @@ from include.model.decision import StopInstance as Stop
 from include.model.topology import Edge, Source, Topology
 from include.testbeds.simulated.testbed import SimulatedTestbed
 from include.testing.builders import SMALL, a_topology, an_operator, decision
-from tests.builders import a_config
+from tests.builders import a_config, apply_at, measured_at, seen_at
 from tests.kernel.worlds import a_network, publish
 
 CALIBRATION = {"latency_ms": 0, "service_cv": 0, "sample_every_items": 1, "service_ms": {"O1": 900}}
@@ -28,8 +28,7 @@ def a_world(level: float = 2.0, instances: int = 2) -> SimulatedTestbed:
 
 def completed(testbed: SimulatedTestbed, until_s: float) -> int:
     """Items that were done by then."""
-    testbed.advance_to(until_s)
-    return testbed.observe().operators["O1"].completed_items
+    return seen_at(testbed, until_s).operators["O1"].completed_items
 
 
 @pytest.mark.parametrize(("serves_s", "items"), [(60.0, 120), (0.0, 67)])
@@ -44,11 +43,9 @@ def test_it_is_killed_then_and_its_item_goes_back_to_the_queue() -> None:
     testbed = a_world(level=2.5)  # more than both can do, so both are always at work
     completed(testbed, 60)
     testbed.apply(decision(Stop("O1-2", serves_s=30.0), ReleaseHost("host-2")))
-    testbed.advance_to(89.9)
-    assert testbed.observe().instances["O1-2"].stopping
+    assert seen_at(testbed, 89.9).instances["O1-2"].stopping
     assert "host-2" in testbed.observe().hosts
-    testbed.advance_to(90.0)
-    observation = testbed.observe()
+    observation = seen_at(testbed, 90.0)
     assert "O1-2" not in observation.instances
     assert "host-2" not in observation.hosts
     assert testbed.leases()["ended_s"] == [90.0, 90.0]  # the other is leased until now
@@ -66,25 +63,20 @@ def test_a_moved_instance_serves_until_its_copy_is_ready() -> None:
     testbed.advance_to(60)
     stop = decision(MigrateInstance("O1-1", "host-2", serves_s=60.0), Stop("O1-2", serves_s=60.0))
     testbed.apply(stop)
-    waits = []
-    for turn in range(1, 9):
-        testbed.advance_to(60 + 15 * turn)
-        waits.append(testbed.observe().operators["O1"].waiting_items)
+    looks = [seen_at(testbed, 60 + 15 * turn) for turn in range(1, 9)]
+    waits = [look.operators["O1"].waiting_items for look in looks]
     assert max(waits) <= 2
 
 
 def test_a_window_may_end_while_an_instance_serves_on() -> None:
     def left(cut: bool) -> dict[str, np.ndarray]:
         testbed = a_world()
-        testbed.advance_to(60)
-        testbed.apply(decision(Stop("O1-2", serves_s=60.0)))
-        testbed.advance_to(75)
-        testbed.take_measurements()
+        apply_at(testbed, 60, Stop("O1-2", serves_s=60.0))
+        measured_at(testbed, 75)
         if cut:
             stored, testbed = testbed.snapshot(), a_world()
             testbed.restore(stored)
-        testbed.advance_to(180)
-        testbed.take_measurements()
+        measured_at(testbed, 180)
         return testbed.snapshot()
 
     whole, cut = left(cut=False), left(cut=True)

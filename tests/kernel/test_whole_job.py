@@ -18,7 +18,7 @@ from include.runs.measurements.store import to_arrow
 from include.testbeds.simulated import kernel
 from include.testbeds.simulated.testbed import SimulatedTestbed
 from include.testing.builders import SMALL, a_topology, an_operator, decision
-from tests.builders import a_config
+from tests.builders import a_config, apply_at, measured_at, seen_at
 
 GAP_S = 3.0
 HOT = {"gap_s": [GAP_S], "hot_s": [9, 9], "hot_factor": [2, 2]}
@@ -69,12 +69,9 @@ def test_a_deployment_that_stays_is_not_restarted() -> None:
 
 def test_nothing_is_done_in_a_rescale_but_what_was_begun() -> None:
     testbed = a_job(level=2.0)
-    testbed.advance_to(50.5)
-    testbed.apply(decision(StartInstance("O1", "host-1")))
-    testbed.advance_to(52)
-    assert [one.ready for one in testbed.observe().instances.values()] == [True, False]
-    testbed.advance_to(54)
-    assert all(one.ready for one in testbed.observe().instances.values())
+    apply_at(testbed, 50.5, StartInstance("O1", "host-1"))
+    assert [one.ready for one in seen_at(testbed, 52).instances.values()] == [True, False]
+    assert all(one.ready for one in seen_at(testbed, 54).instances.values())
     testbed.advance_to(100)
     times_s = done_s(testbed)
     # The item that was in service ends at 51 s; then nothing begins until the job is up.
@@ -87,8 +84,7 @@ def test_nothing_is_done_in_a_rescale_but_what_was_begun() -> None:
 def test_items_that_begin_in_the_hot_phase_take_longer(room: int, packs: bool) -> None:
     """Up at 43 s and hot until 52 s: of a second each, they take two until 53 s, and one again."""
     testbed = a_job(level=5.0, room=room, rescale=HOT | {"packs": packs})
-    testbed.advance_to(40)
-    testbed.apply(decision(StartInstance("O1", "host-1")))
+    apply_at(testbed, 40, StartInstance("O1", "host-1"))
     testbed.advance_to(60)
     times_s = done_s(testbed)
     expected = np.repeat([45, 47, 49, 51, 53, 54, 55, 56], 2)
@@ -110,8 +106,7 @@ def test_the_hot_phase_ends_with_the_next_rescale() -> None:
     """The second job is up at 48 s, and hot until 57 s rather than longer or more."""
     testbed = a_job(level=5.0, rescale=HOT)
     for at_s in (40, 45):
-        testbed.advance_to(at_s)
-        testbed.apply(decision(StartInstance("O1", "host-1")))
+        apply_at(testbed, at_s, StartInstance("O1", "host-1"))
     testbed.advance_to(65)
     times_s = np.unique(done_s(testbed).round(3))
     assert times_s[(times_s > 45) & (times_s < 60)].tolist() == [50, 52, 54, 56, 58, 59]
@@ -120,14 +115,9 @@ def test_the_hot_phase_ends_with_the_next_rescale() -> None:
 def test_controllers_see_when_the_job_was_started_and_nothing_before_the_first_reading() -> None:
     testbed = a_job()
     assert testbed.observe().operators == {}
-    testbed.advance_to(5)
-    assert testbed.observe().operators["O1"].arrived_items == pytest.approx(5, abs=1)
-    testbed.advance_to(40)
-    testbed.apply(decision(StartInstance("O1", "host-1")))
-    seen_s = []
-    for at_s in (40, 42, 43, 60):
-        testbed.advance_to(at_s)
-        seen_s.append(testbed.observe().job_started_s)
+    assert seen_at(testbed, 5).operators["O1"].arrived_items == pytest.approx(5, abs=1)
+    apply_at(testbed, 40, StartInstance("O1", "host-1"))
+    seen_s = [seen_at(testbed, at_s).job_started_s for at_s in (40, 42, 43, 60)]
     assert seen_s == [0.0, 0.0, 40 + GAP_S, 40 + GAP_S]
 
 
@@ -150,10 +140,8 @@ def test_what_needs_a_host_comes_once_that_has_booted() -> None:
 
 def test_what_is_decided_in_a_rescale_waits_for_the_next() -> None:
     testbed = a_job()
-    testbed.advance_to(40)
-    testbed.apply(decision(StartInstance("O1", "host-1")))
-    testbed.advance_to(41)
-    testbed.apply(decision(StartInstance("O1", "host-1")))
+    apply_at(testbed, 40, StartInstance("O1", "host-1"))
+    apply_at(testbed, 41, StartInstance("O1", "host-1"))
     testbed.advance_to(100)
     assert restarts_s(testbed) == [40.0, 40.0 + GAP_S]
 
@@ -162,19 +150,15 @@ def test_one_that_stops_serves_until_the_rescale_and_its_host_ends_then() -> Non
     testbed = a_job()
     lease = decision(LeaseHost(SMALL.name, "new"), StartInstance("O1", "new"))
     testbed.apply(lease)
-    testbed.advance_to(60)
-    testbed.apply(decision(StopInstance("O1-2"), ReleaseHost("host-2")))
-    testbed.advance_to(62)
-    assert list(testbed.observe().instances) == ["O1-1"]
+    apply_at(testbed, 60, StopInstance("O1-2"), ReleaseHost("host-2"))
+    assert list(seen_at(testbed, 62).instances) == ["O1-1"]
     assert testbed.leases()["ended_s"][1] == pytest.approx(60, abs=1.01)
 
 
 def test_one_that_is_stopped_before_it_joined_costs_no_rescale() -> None:
     testbed = a_job()
-    testbed.advance_to(40)
-    testbed.apply(decision(LeaseHost(SMALL.name, "new"), StartInstance("O1", "new")))
-    testbed.advance_to(45)
-    testbed.apply(decision(StopInstance("O1-2"), ReleaseHost("host-2")))
+    apply_at(testbed, 40, LeaseHost(SMALL.name, "new"), StartInstance("O1", "new"))
+    apply_at(testbed, 45, StopInstance("O1-2"), ReleaseHost("host-2"))
     testbed.advance_to(100)
     assert restarts_s(testbed) == []
     assert list(testbed.observe().instances) == ["O1-1"]
@@ -182,10 +166,8 @@ def test_one_that_is_stopped_before_it_joined_costs_no_rescale() -> None:
 
 def test_a_moved_instance_and_its_copy_change_places_in_one_rescale() -> None:
     testbed = a_job()
-    testbed.advance_to(40)
-    testbed.apply(decision(LeaseHost(SMALL.name, "new"), MigrateInstance("O1-1", "new")))
-    testbed.advance_to(49)
-    assert testbed.observe().instances["O1-1"].ready
+    apply_at(testbed, 40, LeaseHost(SMALL.name, "new"), MigrateInstance("O1-1", "new"))
+    assert seen_at(testbed, 49).instances["O1-1"].ready
     testbed.advance_to(70)
     assert restarts_s(testbed) == [50.0]
     assert list(testbed.observe().instances) == ["O1-2"]
@@ -196,25 +178,19 @@ def test_an_engine_that_packs_fills_one_host_after_another() -> None:
     testbed = a_job(rescale={"gap_s": [GAP_S], "packs": True})
     starts = [StartInstance("O1", host) for host in ("host-1", "host-1", "new", "new", "new")]
     testbed.apply(decision(LeaseHost(SMALL.name, "new"), *starts))
-    testbed.advance_to(60)
-    hosts = [one.host for one in testbed.observe().instances.values()]
+    hosts = [one.host for one in seen_at(testbed, 60).instances.values()]
     assert (hosts.count("host-1"), hosts.count("host-2")) == (4, 2)
     testbed.apply(decision(StopInstance("O1-1"), StopInstance("O1-2"), ReleaseHost("host-2")))
-    testbed.advance_to(70)
-    assert {one.host for one in testbed.observe().instances.values()} == {"host-1"}
+    assert {one.host for one in seen_at(testbed, 70).instances.values()} == {"host-1"}
     assert testbed.leases()["ended_s"][1] == pytest.approx(60, abs=1.01)
 
 
 def test_every_instance_that_runs_after_it_makes_a_rescale_longer() -> None:
     """Two run after the first, three after the second; one that waits for its host not yet."""
     testbed = a_job(rescale={"gap_s": [1.0], "per_instance_s": 0.5})
-    testbed.advance_to(40)
-    testbed.apply(decision(StartInstance("O1", "host-1"), LeaseHost(SMALL.name, "new")))
+    apply_at(testbed, 40, StartInstance("O1", "host-1"), LeaseHost(SMALL.name, "new"))
     testbed.apply(decision(StartInstance("O1", "host-2")))
-    paused_s = []
-    for until_s in (45, 70):
-        testbed.advance_to(until_s)
-        paused_s.append(testbed.observe().job_paused_in_all_s)
+    paused_s = [seen_at(testbed, until_s).job_paused_in_all_s for until_s in (45, 70)]
     assert paused_s == [2.0, 4.5]
 
 
@@ -222,10 +198,8 @@ def test_no_rescale_before_what_was_in_buffers_is_worked_off() -> None:
     """Five items of a second are in the buffer at the first rescale; the next is asked for at once
     and begins when the last of them has begun, as soon as it is looked for."""
     testbed = a_job(level=5.0, room=5)
-    testbed.advance_to(40)
-    testbed.apply(decision(StartInstance("O1", "host-1")))
-    testbed.advance_to(41)
-    testbed.apply(decision(StartInstance("O1", "host-1")))
+    apply_at(testbed, 40, StartInstance("O1", "host-1"))
+    apply_at(testbed, 41, StartInstance("O1", "host-1"))
     testbed.advance_to(100)
     first, second = restarts_s(testbed)
     assert first == 40.0
@@ -249,10 +223,8 @@ def test_a_lost_host_starts_the_job_again() -> None:
 def test_items_are_done_once_each_whatever_is_rescaled(rescale: dict[str, Any]) -> None:
     testbed = a_job(level=2.5, room=4, rescale=rescale)
     for at_s in (20, 30, 40, 55):
-        testbed.advance_to(at_s)
-        testbed.apply(decision(StartInstance("O1", "host-1")))
-    testbed.advance_to(300)
-    rows = testbed.take_measurements()["processing_duration"]
+        apply_at(testbed, at_s, StartInstance("O1", "host-1"))
+    rows = measured_at(testbed, 300)["processing_duration"]
     state = testbed.network.state
     assert len(rows["time_s"]) == state.nodes[0, kernel.COMPLETED]
     servers = state.nodes[0, kernel.SERVERS]
@@ -277,8 +249,7 @@ def test_a_snapshot_in_the_middle_changes_nothing(cut_s: float) -> None:
                 stored = testbed.snapshot()
                 testbed = a_job(level=2.5, room=4, rescale=HOT)
                 testbed.restore(stored)
-        testbed.advance_to(120)
-        taken.append(testbed.take_measurements()["processing_duration"])
+        taken.append(measured_at(testbed, 120)["processing_duration"])
         tables = [to_arrow("processing_duration", columns) for columns in taken]
         return [row for table in tables for row in table.to_pylist()]
 

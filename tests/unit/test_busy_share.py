@@ -14,7 +14,7 @@ from include.testbeds.live.reading import LiveReading
 from include.testbeds.live.samples import observed_of, operator_samples
 from include.testbeds.virtual.busy import BusyMeter
 from include.testing.builders import SMALL, a_topology, an_operator, decision
-from tests.builders import a_config, started
+from tests.builders import a_config, seen_at, started
 
 PERIOD_S = 15.0
 
@@ -36,8 +36,7 @@ def test_nothing_is_known_before_the_first_reading(testbed):
 
 
 def test_the_share_is_arrivals_times_service_time(testbed):
-    testbed.advance_to(3000)
-    samples = testbed.observe().operators
+    samples = seen_at(testbed, 3000).operators
     assert samples["O1"].busy_share == pytest.approx(0.4, abs=0.02)
     assert samples["O2"].busy_share == pytest.approx(0.8, abs=0.03)
     assert samples["O2"].busiest_share == samples["O2"].busy_share
@@ -45,8 +44,7 @@ def test_the_share_is_arrivals_times_service_time(testbed):
 
 def test_it_covers_all_readings_since_the_last_look(testbed):
     """And a second look between two readings sees the same."""
-    testbed.advance_to(600)
-    testbed.observe()
+    seen_at(testbed, 600)
     each = []
     for turn in range(1, 5):
         testbed.advance_to(600 + turn * PERIOD_S)
@@ -60,27 +58,22 @@ def test_it_covers_all_readings_since_the_last_look(testbed):
 
 def test_an_instance_that_is_not_ready_or_stops_is_not_idle(testbed):
     """It could not have worked, so the mean stays what the other one does."""
-    testbed.advance_to(600)
-    testbed.observe()
+    seen_at(testbed, 600)
     testbed.apply(decision(LeaseHost(SMALL.name, "second"), StartInstance("O2", "second")))
     testbed.advance_to(615)  # its host boots for 30 seconds at least
     sample = testbed.observe().operators["O2"]
     assert sample.busiest_share == sample.busy_share > 0
-    testbed.advance_to(1200)
-    testbed.observe()
-    testbed.advance_to(2400)
-    both = testbed.observe()
+    seen_at(testbed, 1200)
+    both = seen_at(testbed, 2400)
     assert both.operators["O2"].busy_share == pytest.approx(0.4, abs=0.05)
     testbed.apply(decision(StopInstance(both.serving("O2")[-1].instance)))
-    testbed.advance_to(2415)
-    assert testbed.observe().operators["O2"].busy_share > 0.6
+    assert seen_at(testbed, 2415).operators["O2"].busy_share > 0.6
 
 
 def test_counts_since_the_beginning_miss_nothing_whoever_looks(testbed):
     counted = Counter()
     for t_s in (150, 160, 160, 300):
-        testbed.advance_to(t_s)
-        sample = testbed.observe().operators["O1"]
+        sample = seen_at(testbed, t_s).operators["O1"]
         counted.update(arrived=sample.arrived_items, completed=sample.completed_items)
         assert (sample.arrived_in_all, sample.completed_in_all) == (
             counted["arrived"],

@@ -18,6 +18,7 @@ from include.testbeds.flow.calibration import PARAMETERS, FlowCalibration, FlowF
 from include.testbeds.flow.tenants import gamma_p95
 from include.testing.builders import an_operator
 from include.workloads.pattern import Levels
+from tests.builders import measured_at, seen_at
 from tests.kernel.flows import a_chain, a_config, started
 
 MEETS = Intent(latency_ms=250, max_utility=10)
@@ -45,8 +46,7 @@ def test_latency_is_service_and_network_along_the_path():
     calibration = {"latency_ms": 20, "local_latency_ms": 3}
     for hosts, between_ms in ((1, 3), (2, 20)):
         testbed = started(a_config(a_tenant(), calibration=calibration), hosts=hosts)
-        testbed.advance_to(60)
-        sample = testbed.observe().tenants["a"]
+        sample = seen_at(testbed, 60).tenants["a"]
         # From the source, which is elsewhere; between the operators; and 100 ms at each.
         assert sample.latency_ms == pytest.approx(20 + between_ms + 2 * 100)
         assert sample.tail_latency_ms > sample.latency_ms
@@ -55,8 +55,7 @@ def test_latency_is_service_and_network_along_the_path():
 
 def test_juice_is_the_share_that_the_bottleneck_processes():
     testbed = started(a_config(a_tenant(), 16.0))
-    testbed.advance_to(600)
-    observation = testbed.observe()
+    observation = seen_at(testbed, 600)
     assert observation.tenants["a"].juice == pytest.approx(10 / 16)
     assert observation.tenants["a"].latency_ms > 100_000
     assert observation.operators["a.O1"].capacity == 1.0
@@ -77,16 +76,14 @@ def test_juice_of_a_split_follows_example_1_of_the_paper():
         tenants=(Tenant(name="t"),),
     )
     testbed = started(a_config(topology, 8.0))
-    testbed.advance_to(600)
-    assert testbed.observe().tenants["t"].juice == pytest.approx(0.875, abs=0.001)
+    assert seen_at(testbed, 600).tenants["t"].juice == pytest.approx(0.875, abs=0.001)
 
 
 def test_the_rows_of_tenants_say_what_they_are_worth():
     slow = a_tenant("b", intent=Intent(latency_ms=50, max_utility=8))
     topology = together(a_tenant("a"), slow, a_tenant("c", intent=None))
     testbed = started(a_config(topology), hosts=2)
-    testbed.advance_to(30)
-    table = testbed.take_measurements()["tenant"]
+    table = measured_at(testbed, 30)["tenant"]
     assert to_arrow("tenant", table).num_rows == 6
     last = {name: i for i, name in enumerate(table["tenant"])}
     worth = {name: (table["utility"][i], table["max_utility"][i]) for name, i in last.items()}
@@ -100,8 +97,7 @@ def test_a_tenant_is_not_there_before_it_joins_and_has_no_latency_before_anythin
     testbed = started(replace(config, levels_of=levels_of))
     samples = {}
     for t_s in (45, 75, 90):
-        testbed.advance_to(t_s)
-        samples[t_s] = testbed.observe().tenants
+        samples[t_s] = seen_at(testbed, t_s).tenants
     assert list(samples[45]) == ["a"]
     assert samples[75]["b"].latency_ms is None
     assert math.isnan(testbed.take_measurements()["tenant"]["latency_ms"][-3])

@@ -14,7 +14,7 @@ from include.testbeds.live.calibration import PARAMETERS
 from include.testbeds.live.reading import LiveReading
 from include.testbeds.live.samples import observed_of, operator_samples
 from include.testing.builders import a_topology, an_operator
-from tests.builders import a_config, run_spec, started
+from tests.builders import a_config, run_spec, seen_at, started
 
 PER_S = 4.0
 GAP = {"monitoring_gaps_per_hour": 6}
@@ -36,14 +36,12 @@ def build(request):
 def test_a_source_tells_its_rate(build):
     testbed = build(200.0)
     assert testbed.observe().published_in_all == {"S1": 0}
-    testbed.advance_to(600)
-    assert testbed.observe().published_in_all["S1"] == pytest.approx(600 * PER_S, abs=PER_S)
+    assert seen_at(testbed, 600).published_in_all["S1"] == pytest.approx(600 * PER_S, abs=PER_S)
 
 
 def test_seconds_of_work_by_completed_items_are_the_service_time(build):
     testbed = build(200.0)
-    testbed.advance_to(3000)
-    sample = testbed.observe().operators["O2"]
+    sample = seen_at(testbed, 3000).operators["O2"]
     assert sample.busy_in_all_s / sample.completed_in_all == pytest.approx(0.2, abs=0.01)
 
 
@@ -51,8 +49,7 @@ def test_work_that_the_monitor_missed_counts_all_the_same(build):
     testbed = build(200.0, faults=GAP)
     missed = 0
     for t_s in range(15, 3600, 15):
-        testbed.advance_to(t_s)
-        observation = testbed.observe()
+        observation = seen_at(testbed, t_s)
         missed += not observation.operators
         assert bool(observation.published_in_all) == bool(observation.operators)
     assert missed
@@ -62,8 +59,7 @@ def test_work_that_the_monitor_missed_counts_all_the_same(build):
 
 def test_nothing_waits_long_where_there_is_time_and_all_is_in_time(build):
     testbed = build(200.0)
-    testbed.advance_to(600)
-    sample = testbed.observe().operators["O1"]
+    sample = seen_at(testbed, 600).operators["O1"]
     assert 0 <= sample.oldest_waits_s < 2
     assert sample.late_share == 0.0
     assert testbed.observe().operators["O1"].late_share is None  # nothing since that look
@@ -72,12 +68,10 @@ def test_nothing_waits_long_where_there_is_time_and_all_is_in_time(build):
 def test_the_oldest_item_waits_for_what_the_queue_takes(build):
     """Twice as much work as one instance does: half of what came waits, in order."""
     testbed = build(500.0)
-    testbed.advance_to(600)
-    sample = testbed.observe().operators["O2"]
+    sample = seen_at(testbed, 600).operators["O2"]
     assert sample.oldest_waits_s == pytest.approx(sample.waiting_items / PER_S, rel=0.1)
     assert sample.oldest_waits_s > 200
-    testbed.advance_to(900)
-    assert testbed.observe().operators["O2"].late_share == 1.0
+    assert seen_at(testbed, 900).operators["O2"].late_share == 1.0
 
 
 def test_each_who_looks_sees_the_lateness_since_its_own_look(build):
