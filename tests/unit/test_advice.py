@@ -201,8 +201,6 @@ def test_an_advisor_that_fails_is_told_and_harms_nobody(tmp_path: Path) -> None:
 def test_every_row_has_the_reason_of_its_operator(tmp_path: Path) -> None:
     spec = a_spec(advisors=["tide"], duration_min=20)
     advice = rows_of(measured(spec, tmp_path)["advice"])
-    reasons = {reason.value for reason in Reason} | {""}
-    assert {row["reason"] for row in advice} <= reasons
     for row in advice:
         if row["advised_instances"] > row["instances"]:
             assert row["reason"]

@@ -78,13 +78,6 @@ def test_a_migration_takes_room_there_and_keeps_it_here() -> None:
     assert plan.decision(why()).actions == (MigrateInstance("i1", "h2"),)
 
 
-def test_a_migration_may_overlap() -> None:
-    running = instances({"h1": "O1"})
-    plan = a_plan(hosts=[a_host("h1"), a_host("h2")], running=running)
-    plan.migrate(running[0], "h2", why("h1 goes"), overlaps=True)
-    assert plan.decision(why()).actions == (MigrateInstance("i1", "h2", overlaps=True),)
-
-
 def test_handles_of_one_decision_differ_and_have_room() -> None:
     plan = a_plan()
     assert [plan.lease(why("first")), plan.lease(why("second"))] == ["new-1", "new-2"]
