@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -20,8 +19,11 @@ from include.testbeds.base import TestbedConfig
 from include.testbeds.flink.job import schedules_of
 from include.testbeds.flink.rows import bounds_of, counts, row_files
 from include.testbeds.flink.testbed import FlinkTestbed
+from include.testing import builders
 from include.testing.builders import decision
 from include.workloads.pattern import Levels
+from tests.builders import a_config
+from tests.live.world import crowding
 
 FLAVOR = HostFlavor(name="four", vcpus=4, memory_mb=4000)
 WITHIN_S = 60.0
@@ -50,17 +52,13 @@ def a_line(*, state_mb: float = 0.0) -> Topology:
 
 def an_operator(name: str, service_ms: float, state_mb: float = 0.0) -> Operator:
     """One that takes a core and a quarter of a host."""
-    return Operator(
-        name=name,
-        label=name,
-        slo_ms=10 * service_ms,
-        cpu_cores=1.0,
-        memory_mb=1000,
-        storage_mb=10,
-        stateful=state_mb > 0,
-        state_mb=state_mb,
-        service_ms=service_ms,
-    )
+    needs = {
+        "slo_ms": 10 * service_ms,
+        "cpu_cores": 1.0,
+        "storage_mb": 10,
+        "service_ms": service_ms,
+    }
+    return builders.an_operator(name, **needs, stateful=state_mb > 0, state_mb=state_mb)
 
 
 @dataclass
@@ -86,8 +84,7 @@ class FlinkRun:
 
     def until(self, condition: Callable[[], Any], within_s: float = WITHIN_S) -> None:
         """Let time pass until something holds; longer on a crowded machine."""
-        crowded = max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
-        end_s = time.monotonic() + within_s * min(4.0, crowded)
+        end_s = time.monotonic() + within_s * min(4.0, crowding())
         while not condition():
             assert time.monotonic() < end_s, self.events()
             self.testbed.advance_to(max(self.testbed.now_s, self.state.now_s()) + 0.2)
@@ -166,18 +163,15 @@ def configured(
     **calibration: Any,
 ) -> TestbedConfig:
     """A run whose source emits for a while; then it has time to finish what waits."""
-    return TestbedConfig(
-        topology=topology or a_line(),
-        levels_of={"S": Levels((0.0, emits_s), (rate, 0.0))},
+    usual = {"host_boot_s": [2, 2], "checkpoint_every_s": 2, "lag_limit_ms": 1000}
+    return a_config(
+        topology or a_line(),
+        Levels((0.0, emits_s), (rate, 0.0)),
         flavor=FLAVOR,
         max_hosts=6,
-        btu_s=600,
         duration_s=duration_s,
-        seed=7,
         monitor_every_s=5,
-        calibration={"host_boot_s": [2, 2], "checkpoint_every_s": 2, "lag_limit_ms": 1000}
-        | calibration,
-        faults={},
+        calibration=usual | calibration,
         run=f"test-{uuid.uuid4().hex[:8]}",
         experiment="test",
     )

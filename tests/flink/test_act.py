@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
@@ -14,6 +13,7 @@ import pytest
 from include.service.journal import ChangeJournal, sentence
 from include.service.rest import FlinkRest
 from tests.flink.flink_run import configured, flink_run
+from tests.live.world import crowding
 
 pytestmark = pytest.mark.flink
 
@@ -50,8 +50,7 @@ class Service:
 
     def until(self, kind, times=1):
         """Wait for that many entries of a kind."""
-        crowded = max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
-        end_s = time.monotonic() + WITHIN_S * min(4.0, crowded)
+        end_s = time.monotonic() + WITHIN_S * min(4.0, crowding())
         while self.kinds().count(kind) < times:
             assert time.monotonic() < end_s, [
                 sentence(one) for one in ChangeJournal(self.state).read()

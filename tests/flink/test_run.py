@@ -23,6 +23,7 @@ from include.runs.measurements.store import to_arrow
 from include.testbeds.base import Leasing
 from include.testbeds.flink.reap import find, give_back_run, processes_of
 from include.testbeds.flink.state import run_folder
+from include.testing.builders import decision
 from tests.flink.flink_run import FLAVOR, configured, flink_run
 
 pytestmark = pytest.mark.flink
@@ -46,7 +47,7 @@ def test_rescales_a_kill_and_a_release_lose_nothing_and_double_nothing():
         assert seen.operators["front"].arrived_items == pytest.approx(sent, abs=20)
         assert len(seen.operators["back"].durations_ms) == 5
         assert testbed.observe().operators["front"].arrived_items == 0
-        (refused,) = testbed.apply(_decision(StartInstance("front", "host-9")))
+        (refused,) = testbed.apply(decision(StartInstance("front", "host-9")))
         assert not refused.accepted
 
         _, leased, _ = run.apply(
@@ -210,12 +211,6 @@ def test_what_a_dead_run_holds_is_found_and_given_back():
 
 def _rows(tables):
     return len(tables.get("processing_duration", {}).get("time_s", ()))
-
-
-def _decision(*actions):
-    from include.testing.builders import decision
-
-    return decision(*actions)
 
 
 def _booked(run):

@@ -24,7 +24,7 @@ from include.testbeds.live.services import Services
 from include.testbeds.live.shared_state import SharedState
 from include.testbeds.live.testbed import LiveTestbed
 from include.testing.builders import a_topology, an_operator, decision
-from include.workloads.pattern import Levels
+from tests.builders import a_config
 from tests.live.unprocessed import unprocessed, unprocessed_of_source
 from tests.live.world import crowding, wait_until
 
@@ -124,17 +124,15 @@ def config_of(
         an_operator(name, service_ms=5.0, cpu_cores=cpu_cores, memory_mb=64.0)
         for name in (FRONT, BACK)
     )
-    return TestbedConfig(
-        topology=a_topology(*operators),
-        levels_of={"S1": Levels((0.0,), (rate,))},
+    return a_config(
+        a_topology(*operators),
+        rate,
         flavor=flavor,
         max_hosts=3,
         btu_s=60.0,
-        duration_s=3600.0,
         seed=1,
         monitor_every_s=MONITOR_S,
         calibration=calibration,
-        faults={},
         run=run,
         experiment="tests",
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import time
 import uuid
@@ -20,7 +19,7 @@ from include.testbeds.live.hosts.openstack.calibration import OpenStackCalibrati
 from include.testbeds.live.hosts.openstack.hosts import OpenStackHosts
 from include.testbeds.live.hosts.openstack.tags import ResourceTags, site
 from tests.live.live_run import live_run
-from tests.live.world import script, wait_until
+from tests.live.world import crowding, script, wait_until
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 OPENSTACK = REPOSITORY / "infra" / "openstack" / "openstack.sh"
@@ -146,8 +145,3 @@ def wait_for_failure(hosts: OpenStackHosts, host: str, give_up_s: float = 60) ->
     """Until a host will not come up; returns why."""
     reason: str = wait_until(lambda: hosts.boot_failed(host), "it fails", give_up_s * crowding())
     return reason
-
-
-def crowding() -> float:
-    """How many processes want each core, at least 1: how much longer everything may take."""
-    return max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))

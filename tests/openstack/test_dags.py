@@ -10,7 +10,8 @@ import pytest
 
 from include.testbeds.live.files import run_folder
 from tests.e2e.airflow_services import Airflow, airflow_services
-from tests.openstack.plane import FLAVOR, Plane, crowding
+from tests.live.world import crowding
+from tests.openstack.plane import FLAVOR, Plane
 
 pytestmark = pytest.mark.openstack
 

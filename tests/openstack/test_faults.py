@@ -7,8 +7,8 @@ import time
 import pytest
 
 from include.model.errors import TestbedError, TestbedNotReady
-from tests.live.world import wait_until
-from tests.openstack.plane import FLAVOR, crowding, hosts_of, wait_for_engine, wait_for_failure
+from tests.live.world import crowding, wait_until
+from tests.openstack.plane import FLAVOR, hosts_of, wait_for_engine, wait_for_failure
 
 pytestmark = pytest.mark.openstack
 

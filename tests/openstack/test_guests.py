@@ -17,13 +17,12 @@ import pytest
 
 from include.model.errors import TestbedNotReady
 from include.testbeds.live.engine import Engine
-from tests.live.world import wait_until
+from tests.live.world import crowding, wait_until
 from tests.openstack.plane import (
     FLAVOR,
     OPENSTACK,
     Plane,
     cloud_run,
-    crowding,
     hosts_of,
     hypervisor,
     wait_for_engine,

@@ -15,8 +15,8 @@ from include.testbeds.live.files import HEARTBEAT, run_folder
 from include.testbeds.live.hosts.openstack.reap import find
 from include.testbeds.live.hosts.openstack.tags import TAG, ResourceTags, site
 from include.testbeds.reap import reap
-from tests.live.world import REPOSITORY, script, wait_until
-from tests.openstack.plane import FLAVOR, MACHINE, crowding, hosts_of, wait_for_engine
+from tests.live.world import REPOSITORY, crowding, script, wait_until
+from tests.openstack.plane import FLAVOR, MACHINE, hosts_of, wait_for_engine
 
 pytestmark = pytest.mark.openstack
 
