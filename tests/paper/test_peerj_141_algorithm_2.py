@@ -27,6 +27,11 @@ def suitability(
     return choice.suitability if choice else None
 
 
+def best(*rooms: FreeCapacity) -> str | None:
+    choice = free_capacities(rooms).best(OPERATOR)
+    return choice.host if choice else None
+
+
 @pytest.mark.parametrize(
     ("cpu_cores", "memory_mb", "fits"),
     [
@@ -58,10 +63,7 @@ def test_lines_10_to_12_multiply_by_cf_when_the_image_is_cached() -> None:
 def test_line_9_prefers_the_host_that_is_used_least() -> None:
     # the difference between CPU and memory is 0.125 on both
     assert suitability(1.0, 1000.0) == pytest.approx(0.0)
-    crowded, empty = room("h1", 1.5, 1000.0), room("h2", 3.0, 4000.0)
-    choice = free_capacities([crowded, empty]).best(OPERATOR)
-    assert choice is not None
-    assert choice.host == "h2"
+    assert best(room("h1", 1.5, 1000.0), room("h2", 3.0, 4000.0)) == "h2"
 
 
 def test_the_lowest_value_that_is_not_negative_wins() -> None:
@@ -73,21 +75,18 @@ def test_the_lowest_value_that_is_not_negative_wins() -> None:
 
 
 def test_a_cached_image_puts_a_host_before_all_others() -> None:
-    better, cached = room("h1", 3.0, 6000.0), room("h2", 3.0, 5000.0, "O1")
-    choice = free_capacities([better, cached]).best(OPERATOR)
-    assert choice is not None
-    assert choice.host == "h2"
+    better, other = room("h1", 3.0, 6000.0), room("h2", 2.0, 8000.0)
+    assert best(better, other) == "h1"
+    assert best(better, room("h2", 2.0, 8000.0, "O1")) == "h2"
 
 
 def test_a_tie_goes_to_the_host_leased_first() -> None:
-    choice = free_capacities([room("h1", 2.0, 4000.0), room("h2", 2.0, 4000.0)]).best(OPERATOR)
-    assert choice is not None
-    assert choice.host == "h1"
+    assert best(room("h1", 2.0, 4000.0), room("h2", 2.0, 4000.0)) == "h1"
 
 
 def test_no_host_with_room_is_no_choice() -> None:
-    assert free_capacities([room("h1", 0.5, 8000.0)]).best(OPERATOR) is None
-    assert free_capacities([]).best(OPERATOR) is None
+    assert best(room("h1", 0.5, 8000.0)) is None
+    assert best() is None
 
 
 def test_placing_an_instance_takes_its_room_and_caches_its_image() -> None:
