@@ -25,6 +25,12 @@ from include.testing.builders import (
     why,
 )
 
+LEASED = (LeaseHost("small", "new-1"), StartInstance("O1", "new-1"))
+LARGE = {"memory_mb": 2000.0}
+"""Half a host; the other operators take 1000 MB each."""
+LARGE_O1 = a_setting(a_topology(an_operator("O1", **LARGE), "O2", "O3"))
+LARGE_O1_O3 = a_setting(a_topology(an_operator("O1", **LARGE), "O2", an_operator("O3", **LARGE)))
+
 
 def decide(
     observation: Observation, memory: BtuMemory | None = None, **options: object
@@ -63,10 +69,7 @@ def test_a_host_that_still_boots_takes_the_instance_before_another_one_is_leased
 def test_a_stopping_instance_still_holds_its_place() -> None:
     running = [*instances({"h1": "O1 O2 O3"}), an_instance("i9", "O2", "h1", stopping=True)]
     observation = an_observation(operators=[late("O1")], hosts=[a_host("h1")], running=running)
-    assert decide(observation).actions == (
-        LeaseHost("small", "new-1"),
-        StartInstance("O1", "new-1"),
-    )
+    assert decide(observation).actions == LEASED
 
 
 def test_without_room_the_operator_with_the_best_utility_gives_an_instance() -> None:
@@ -93,50 +96,37 @@ def test_the_instance_that_was_started_last_on_the_host_gives_way() -> None:
 
 
 def test_the_simulation_finds_as_many_instances_as_are_needed_on_one_host() -> None:
-    topology = a_topology(an_operator("O1", memory_mb=2000.0), "O2", "O3")
     observation = cluster_of(
         {"h1": "O1 O2 O3", "h2": "O1 O2 O3"}, late("O1"), idle("O2"), idle("O3")
     )
     # A host has 4000 MB, O1 needs 2000: one stop frees 1000 and does not suffice.
-    decision = decide(observation, setting=a_setting(topology))
-    assert decision.actions == (
-        StopInstance("i2"),
-        StopInstance("i3"),
-        StartInstance("O1", "h1"),
-    )
+    stops = StopInstance("i2"), StopInstance("i3")
+    assert decide(observation, setting=LARGE_O1).actions == (*stops, StartInstance("O1", "h1"))
 
 
 def test_when_no_single_host_can_be_cleared_nothing_is_stopped_and_a_host_is_leased() -> None:
-    topology = a_topology(an_operator("O1", memory_mb=2000.0), "O2", "O3")
     observation = cluster_of(
         {"h1": "O1 O2 O3", "h2": "O1 O2 O1"}, late("O1"), idle("O2"), a_sample("O3")
     )
     # each host could give one O2, which frees 1000 of the 2000 MB; the only O3 is protected
-    decision = decide(observation, setting=a_setting(topology))
-    assert decision.actions == (LeaseHost("small", "new-1"), StartInstance("O1", "new-1"))
+    assert decide(observation, setting=LARGE_O1).actions == LEASED
 
 
 def test_the_host_with_the_fewest_stops_is_cleared() -> None:
-    topology = a_topology(
-        an_operator("O1", memory_mb=2000.0), "O2", an_operator("O3", memory_mb=2000.0)
-    )
     observation = cluster_of(
         {"h1": "O1 O2 O2", "h2": "O3 O3"}, late("O1"), idle("O2"), a_sample("O3")
     )
     # h1 would need both O2 (one must stay), h2 one O3.
-    decision = decide(observation, setting=a_setting(topology))
-    assert decision.actions == (StopInstance("i5"), StartInstance("O1", "h2"))
+    cleared = StopInstance("i5"), StartInstance("O1", "h2")
+    assert decide(observation, setting=LARGE_O1_O3).actions == cleared
 
 
 def test_one_stop_of_a_lower_utility_is_better_than_two_of_the_best() -> None:
-    topology = a_topology(
-        an_operator("O1", memory_mb=2000.0), "O2", an_operator("O3", memory_mb=2000.0)
-    )
     observation = cluster_of(
         {"h1": "O2 O2 O1", "h2": "O3 O3", "h3": "O2 O2 O1"}, late("O1"), idle("O2"), a_sample("O3")
     )
-    decision = decide(observation, setting=a_setting(topology))
-    assert decision.actions == (StopInstance("i5"), StartInstance("O1", "h2"))
+    cleared = StopInstance("i5"), StartInstance("O1", "h2")
+    assert decide(observation, setting=LARGE_O1_O3).actions == cleared
 
 
 def test_among_single_stops_the_best_utility_wins_over_the_earlier_host() -> None:
@@ -174,10 +164,7 @@ def test_an_operator_keeps_its_last_instance_and_its_last_ready_one() -> None:
     )
     assert decide(observation).actions == (StopInstance("i4"), StartInstance("O1", "h1"))
     observation = cluster_of({"h1": "O1 O1 O1 O2"}, late("O1"), idle("O2"))
-    assert decide(observation).actions == (
-        LeaseHost("small", "new-1"),
-        StartInstance("O1", "new-1"),
-    )
+    assert decide(observation).actions == LEASED
 
 
 def test_an_operator_that_is_late_itself_gives_nothing() -> None:

@@ -28,8 +28,8 @@ from include.testing.builders import (
     idle,
     late,
 )
+from tests.paper.test_peerj_141_figure_5 import NOW_S, ending, needed
 
-NOW_S = 3600.0
 RUNTIME, PAPER = BtuRuntime(setting=a_setting()), Btu(setting=a_setting())
 
 
@@ -68,10 +68,7 @@ def test_the_runtime_reclaims_although_it_frees_too_little() -> None:
 def test_the_runtime_counts_only_record_highs() -> None:
     # utilities: O1 idle 101.5 (a record), O2 in time about 1.5 (not one)
     observation = cluster_of(
-        {"h1": "O1 O2", "h2": "O1 O2"},
-        idle("O1"),
-        a_sample("O2"),
-        hosts=[a_host("h2", paid_until_s=NOW_S + 60)],
+        {"h1": "O1 O2", "h2": "O1 O2"}, idle("O1"), a_sample("O2"), hosts=[ending("h2")]
     )
     assert actions(PAPER, observation) == (
         StopInstance("i4"),
@@ -101,9 +98,7 @@ def test_the_runtime_scales_up_twice_on_a_long_queue_alone(
 
 
 def test_the_runtime_has_no_20_percent_limit_but_leaves_one_instance() -> None:
-    observation = cluster_of(
-        {"h1": "", "h2": "O1 O1 O1"}, idle("O1"), hosts=[a_host("h2", paid_until_s=NOW_S + 60)]
-    )
+    observation = cluster_of({"h1": "", "h2": "O1 O1 O1"}, idle("O1"), hosts=[ending("h2")])
     assert actions(RUNTIME, observation) == (
         serving("i3"),
         serving("i2"),
@@ -113,12 +108,12 @@ def test_the_runtime_has_no_20_percent_limit_but_leaves_one_instance() -> None:
 
 
 def test_the_runtime_cuts_and_moves_before_it_finds_out_that_the_host_must_stay() -> None:
-    needed = [a_sample(name, durations_ms=(2900.0,) * 5) for name in ("O2", "O3")]
     observation = cluster_of(
         {"h1": "O1 O2 O3", "h2": "O1 O2 O3"},
         idle("O1"),
-        *needed,
-        hosts=[a_host("h2", paid_until_s=NOW_S + 60)],
+        needed("O2"),
+        needed("O3"),
+        hosts=[ending("h2")],
     )
     assert actions(PAPER, observation) == (ProlongLease("h2"),)
     assert actions(RUNTIME, observation) == (
@@ -130,10 +125,7 @@ def test_the_runtime_cuts_and_moves_before_it_finds_out_that_the_host_must_stay(
 
 def test_the_runtime_makes_room_for_a_move_and_keeps_the_host_all_the_same() -> None:
     observation = cluster_of(
-        {"h1": "O1 O1 O1 O2", "h2": "O2"},
-        idle("O1"),
-        a_sample("O2", durations_ms=(2900.0,) * 5),
-        hosts=[a_host("h2", paid_until_s=NOW_S + 60)],
+        {"h1": "O1 O1 O1 O2", "h2": "O2"}, idle("O1"), needed("O2"), hosts=[ending("h2")]
     )
     assert actions(RUNTIME, observation) == (serving("i1"), ProlongLease("h2"))
     assert actions(Btu(setting=a_setting(), reclaim_for_migrations=True), observation) == (
@@ -146,9 +138,7 @@ def test_the_runtime_makes_room_for_a_move_and_keeps_the_host_all_the_same() -> 
 
 
 def test_a_host_given_back_serves_no_longer_than_it_is_paid_for() -> None:
-    observation = cluster_of(
-        {"h1": "O1", "h2": "O1"}, idle("O1"), hosts=[a_host("h2", paid_until_s=NOW_S + 40)]
-    )
+    observation = cluster_of({"h1": "O1", "h2": "O1"}, idle("O1"), hosts=[ending("h2", 40)])
     assert actions(RUNTIME, observation) == (serving("i2", 40.0), ReleaseHost("h2"))
     graceful = BtuRuntime(setting=a_setting(), serves_on=False)
     assert actions(graceful, observation) == (StopInstance("i2"), ReleaseHost("h2"))
@@ -156,9 +146,7 @@ def test_a_host_given_back_serves_no_longer_than_it_is_paid_for() -> None:
 
 def test_the_runtime_moves_nothing_to_a_host_that_still_boots() -> None:
     observation = cluster_of(
-        {"h1": "", "h2": "O1"},
-        a_sample("O1"),
-        hosts=[a_host("h1", up=False), a_host("h2", paid_until_s=NOW_S + 60)],
+        {"h1": "", "h2": "O1"}, a_sample("O1"), hosts=[a_host("h1", up=False), ending("h2")]
     )
     assert actions(RUNTIME, observation) == (ProlongLease("h2"),)
 
@@ -168,7 +156,7 @@ def test_hosts_may_be_looked_at_before_operators() -> None:
         {"h1": "O1 O2", "h2": ""},
         late("O1"),
         a_sample("O2"),
-        hosts=[a_host("h2", paid_until_s=NOW_S + 60, images=frozenset({"O1"}))],
+        hosts=[ending("h2", images=frozenset({"O1"}))],
     )
     hosts_first = BtuRuntime(setting=a_setting(), upscale_first=False)
     assert actions(hosts_first, observation) == (ReleaseHost("h2"), StartInstance("O1", "h1"))
@@ -184,11 +172,7 @@ def test_the_runtime_keeps_the_first_host_that_ends_after_an_order(
     observation = cluster_of(
         {"h1": "O1", "h2": "", "h3": ""},
         a_sample("O1"),
-        hosts=[
-            a_host("h1", ordered_s=ordered_s),
-            a_host("h2", paid_until_s=NOW_S + 150),
-            a_host("h3", paid_until_s=NOW_S + 170),
-        ],
+        hosts=[a_host("h1", ordered_s=ordered_s), ending("h2", 150), ending("h3", 170)],
     )
     released = (ReleaseHost("h2"), ReleaseHost("h3"))
     expected = (ProlongLease("h2"),) if kept else released
@@ -208,12 +192,7 @@ def test_the_runtime_counts_the_longest_queue_with_what_instances_hold() -> None
 
 
 def test_the_preprint_shrinks_a_late_operator_that_the_final_version_spares() -> None:
-    observation = cluster_of(
-        {"h1": "O2 O2 O2 O3"},
-        late("O1"),
-        a_sample("O2", durations_ms=(2900.0,) * 5),
-        a_sample("O3"),
-    )
+    observation = cluster_of({"h1": "O2 O2 O2 O3"}, late("O1"), needed("O2"), a_sample("O3"))
     preprint = CONTROLLERS["btu-preprint"].build(setting=a_setting())
     assert StopInstance("i3") in preprint.decide(BtuMemory(), observation)[1].actions
     assert actions(PAPER, observation)[0] == LeaseHost("small", "new-1")
@@ -223,10 +202,7 @@ def test_the_preprint_decides_every_20_s_without_a_20_percent_limit() -> None:
     preprint = CONTROLLERS["btu-preprint"].build(setting=a_setting())
     assert preprint.interval_s == 20.0
     observation = cluster_of(
-        {"h1": "O1 O2", "h2": "O1 O1 O1"},
-        idle("O1"),
-        idle("O2"),
-        hosts=[a_host("h2", paid_until_s=NOW_S + 60)],
+        {"h1": "O1 O2", "h2": "O1 O1 O1"}, idle("O1"), idle("O2"), hosts=[ending("h2")]
     )
     stops = preprint.decide(BtuMemory(), observation)[1].actions
     assert [type(action) for action in stops] == [StopInstance] * 3 + [ReleaseHost]
