@@ -8,7 +8,7 @@ Measure every point of a spec file as one Spark task, then publish one report ov
   only what is missing
 - `build_tables`, `check_tables`, `publish_report`: as in the DAG `experiment`
 
-The same as `tidebench sweep SPEC.yaml`, byte for byte.
+The same as `tidebench run SPEC.yaml --on MASTER`, byte for byte.
 """
 
 from __future__ import annotations
