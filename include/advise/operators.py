@@ -22,8 +22,8 @@ BLOCKS = 24
 DRAWS = 400
 FULL = 0.95
 """Readings of operators that are busier bend the line: they may be behind."""
-IDLE = 0.02
-"""Sources that are busier have work to do."""
+IDLE = 0.1
+"""Sources that are busier, at half of the readings, have work to do."""
 LITTLE = 0.05
 """Operators that never are busier keep nobody waiting."""
 FEWEST_UP = 1.2
@@ -190,7 +190,7 @@ def _without_idle_sources(
         for name, of in named.items()
         if not any(target == name for _, target in edges)
         and "busy" in of
-        and np.nanmax(of["busy"], initial=0.0) < IDLE
+        and (np.isnan(of["busy"]).all() or np.nanmedian(of["busy"]) < IDLE)
     }
     fed = {target: {of for of, to in edges if to == target} for _, target in edges}
     kept = {of for froms in fed.values() if not froms <= idle for of in froms}

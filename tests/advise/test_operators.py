@@ -63,6 +63,22 @@ def test_intervals_cover_the_truth_when_the_monitor_is_noisy(exported: Path) -> 
     assert np.mean(covered) >= 0.8
 
 
+def test_a_source_whose_busy_time_is_noise_is_the_load_of_what_it_feeds(exported: Path) -> None:
+    """A source on Flink wakes up and waits: busy by some hundredths, whatever it gives on."""
+    read = read_operators(str(exported), {})
+    parse = read.readings["parse"]
+    wakes = np.random.default_rng(1).exponential(0.04, read.times_s.size)
+    source = {"in": parse["in"], "out": parse["in"], "busy": wakes, "instances": np.ones(119)}
+    with_source = replace(read, readings={"kafka": source, **read.readings})
+    assert wakes.max() > 0.2
+    graph = fit_operators(with_source, parse_edges(f"kafka>{EDGES}"))
+    assert [one.name for one in graph.operators] == ["parse", "enrich", "store"]
+    assert graph.notes == ("kafka: a source that is hardly busy; it is the load of what it feeds",)
+    works = {**source, "busy": 0.1 + 0.001 * parse["in"]}
+    working = replace(read, readings={"kafka": works, **read.readings})
+    assert fit_operators(working, parse_edges(f"kafka>{EDGES}")).operators[0].name == "kafka"
+
+
 def test_the_model_is_an_experiment_that_runs(exported: Path, tmp_path: Path) -> None:
     asked = ["operators", str(exported), "--edges", EDGES, "--out", str(tmp_path)]
     ran = said(*asked)
