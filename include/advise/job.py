@@ -118,9 +118,15 @@ def fit(recording: Recording) -> JobModel:
     starts = restarts_in(read)
     settled = _settled(read, starts)
     if settled.sum() < 10 * BINS:
-        minutes, least_min = (count * STEP_S / 60 for count in (settled.sum(), 10 * BINS))
-        note = f"has {minutes:.3g} min between restarts, a model needs {least_min:.3g}"
-        raise SpecError(recording.name, [f"{note}; record at least an hour"])
+        minutes, whole_min, least_min = (
+            count * STEP_S / 60 for count in (settled.sum(), settled.size, 10 * BINS)
+        )
+        note = (
+            f"{minutes:.3g} of its {whole_min:.3g} min are {SETTLES_S / 60:.3g} min after the last "
+            f"restart or scaling, a model needs {least_min:.3g}"
+        )
+        how = "record at least an hour, under a policy that scales less often"
+        raise SpecError(recording.name, [f"{note}; {how}"])
     counts = np.fmax(read.instances, lasting_counts(read.instances, read.dip_steps))
     each = read.load_per_s[settled] / counts[settled]
     cpu = read.cpu_share[settled]
