@@ -389,7 +389,9 @@ class FlinkReconciler:
         limit_s = state.calibration.rescale_within_s
         if passed_s > limit_s:
             detail = f"the job was not up {limit_s:g} s after it was asked for {rescale.cause}"
-            state.event("rescale_late", "job", detail)
+            if rescale.held_up:
+                detail += f"; an instance works off what it took over: {rescale.held_up}"
+            state.event("rescale_held_up" if rescale.held_up else "rescale_late", "job", detail)
             self._settled_at = time.monotonic()
             state.rescale = None
         elif rescale.done and passed_s > AGAIN_AFTER_S and self._refused(rescale):
@@ -414,7 +416,8 @@ class FlinkReconciler:
         if failure is None:
             return
         if failure:
-            if not rescale.troubled and not too_early(failure):
+            rescale.held_up = failure[-200:] if too_early(failure) else ""
+            if not rescale.troubled and not rescale.held_up:
                 rescale.troubled = True
                 state.event("checkpoint_failed", "job", failure[-200:])
             rescale.trigger = ""
