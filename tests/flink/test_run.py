@@ -7,6 +7,7 @@ import signal
 import subprocess
 from collections import Counter
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 
@@ -24,7 +25,7 @@ from include.testbeds.base import Leasing
 from include.testbeds.flink.reap import find, give_back_run, processes_of
 from include.testbeds.flink.state import run_folder
 from include.testing.builders import decision
-from tests.flink.flink_run import FLAVOR, configured, flink_run
+from tests.flink.flink_run import FLAVOR, a_line, an_operator, configured, flink_run
 
 pytestmark = pytest.mark.flink
 
@@ -137,6 +138,25 @@ def test_a_disk_that_is_full_holds_up_a_rescale_and_loses_nothing():
         run.assert_exactly_once()
         (failure,) = {each[2] for each in run.events() if each[0] == "rescale_late"}
         assert "10 s" in failure
+
+
+def test_what_a_start_took_over_holds_the_next_rescale_up_and_is_not_lost():
+    """An instance runs, for Flink, once it has worked off what its buffers had: no checkpoint and
+    no rescale before. This is no fault of the machine, so the event is not `rescale_late`."""
+    line = a_line()
+    slow = replace(line, operators=(an_operator("front", 1000), *line.operators[1:]))
+    config = configured(topology=slow, queue="engine", rate=20, emits_s=12, duration_s=240,
+                        time_scale=2, rescale_within_s=6)  # fmt: skip
+    with flink_run(config, TWO_HOSTS) as run:
+        run.testbed.advance_to(10)
+        for name, host in (("end", "host-2"), ("back", "host-2"), ("end", "host-1")):
+            run.apply(StartInstance(name, host))
+            run.settle()
+        run.until(lambda: "rescale_held_up" in [each[0] for each in run.events()])
+        run.settle()
+        run.finish()
+        run.assert_exactly_once()
+        assert "rescale_late" not in [each[0] for each in run.events()]
 
 
 @contextmanager
