@@ -228,8 +228,11 @@ class Plan:
 
     def stoppable(self, operator: str) -> list[InstanceSample]:
         """Instances of the operator that may stop, on hosts that stay, in order of their start."""
-        serving = self.serving(operator)
-        return [one for one in serving if one.host in self.free and self.may_stop(one)]
+        return [
+            instance
+            for instance in self.serving(operator)
+            if instance.host in self.free and self.may_stop(instance)
+        ]
 
     def is_given_work(self, host: str) -> bool:
         """Whether this plan starts or moves an instance onto the host."""

@@ -89,7 +89,7 @@ class FuguMetrics:
 
     def mean(self, case: Case, metric: str) -> float:
         """The mean over seeds. Raises NotKnown for a case that was not measured."""
-        return fmean(one[metric] for one in known(self.runs, case).values())
+        return fmean(run[metric] for run in known(self.runs, case).values())
 
     def seeds(self) -> list[int]:
         """Seeds that every case was measured with."""
@@ -114,9 +114,9 @@ def metrics_of(runs: Iterable[tuple[RunSpec, FuguRun]]) -> FuguMetrics:
 
 def _row(case: Case, runs: Sequence[FuguRun]) -> dict[str, Any]:
     row: dict[str, Any] = dict(zip(("controller", "configuration", "pattern"), case, strict=True))
-    row |= {"seeds": len(runs)} | {name: fmean(one[name] for one in runs) for name in METRICS}
+    row |= {"seeds": len(runs)} | {name: fmean(run[name] for run in runs) for name in METRICS}
     for name in ("avg_utilisation", "latency_p90_ms"):
-        row[f"{name}_sigma"] = stdev(one[name] for one in runs) if len(runs) > 1 else 0.0
+        row[f"{name}_sigma"] = stdev(run[name] for run in runs) if len(runs) > 1 else 0.0
     return row
 
 

@@ -137,7 +137,7 @@ def welch_tests(metrics: PvldbMetrics) -> Rows:
     for scenario, metric, pair in product(metrics.scenarios(), METRICS, PAIRS):
         own = [metrics.cells[scenario, name, metric].summary for name in pair]
         figures = [published().get((scenario, name, metric)) for name in pair]
-        printed = [(one.mean, one.sigma or 0.0, RUNS) for one in figures if one]
+        printed = [(figure.mean, figure.sigma or 0.0, RUNS) for figure in figures if figure]
         rows.append(
             {
                 "scenario": scenario,
