@@ -13,8 +13,8 @@ from tests.http_server import sends, serving
 JOB = "0" * 32
 JOB_ANSWER = {
     "vertices": [
-        {"id": "s1", "name": "Source: S -> (Filter, Filter)", "parallelism": 1},
-        {"id": "v1", "name": "front", "parallelism": 2},
+        {"id": "s1", "name": "Source: S -> (Filter, Filter)", "tasks": {"INITIALIZING": 0}},
+        {"id": "v1", "name": "front", "tasks": {"INITIALIZING": 1}},
     ],
 }
 
@@ -61,6 +61,7 @@ def test_a_job_without_its_graph_yet_is_no_answer():
 def test_vertices_are_known_by_the_names_of_the_topology():
     with a_server({("GET", f"/jobs/{JOB}"): (200, JOB_ANSWER)}) as (rest, _):
         assert rest.vertices() == {"S": "s1", "front": "v1"}
+        assert rest.initializing() == ["front"]
 
 
 def test_a_checkpoint_runs_fails_or_is_complete():

@@ -156,6 +156,8 @@ def test_what_a_start_took_over_holds_the_next_rescale_up_and_is_not_lost():
         run.settle()
         run.finish()
         run.assert_exactly_once()
+        (detail,) = {each[2] for each in run.events() if each[0] == "rescale_held_up"}
+        assert "front" in detail
         assert "rescale_late" not in [each[0] for each in run.events()]
 
 

@@ -389,13 +389,26 @@ class FlinkReconciler:
         limit_s = state.calibration.rescale_within_s
         if passed_s > limit_s:
             detail = f"the job was not up {limit_s:g} s after it was asked for {rescale.cause}"
-            if rescale.held_up:
-                detail += f"; an instance works off what it took over: {rescale.held_up}"
-            state.event("rescale_held_up" if rescale.held_up else "rescale_late", "job", detail)
+            if names := self._held_up_by(rescale):
+                detail += f"; Flink still hands {names} what the start before had left in buffers"
+            state.event("rescale_held_up" if names else "rescale_late", "job", detail)
             self._settled_at = time.monotonic()
             state.rescale = None
         elif rescale.done and passed_s > AGAIN_AFTER_S and self._refused(rescale):
             state.rescale = None
+
+    def _held_up_by(self, rescale: Rescale) -> str:
+        """Whose tasks are not through what was in buffers: until then no checkpoint can begin.
+
+        They work it off, or wait for those after them to do so and take what they put out: Flink
+        calls both initializing (2.2.1, `StreamTask.restoreStateAndGates`).
+        """
+        if rescale.done:
+            return ""
+        try:
+            return ", ".join(self._state.rest.initializing())
+        except NoAnswerError:
+            return ""
 
     def _refused(self, rescale: Rescale) -> bool:
         """Whether Flink leaves the job as it is: it was asked again, or slots are missing."""
@@ -416,8 +429,7 @@ class FlinkReconciler:
         if failure is None:
             return
         if failure:
-            rescale.held_up = failure[-200:] if too_early(failure) else ""
-            if not rescale.troubled and not rescale.held_up:
+            if not rescale.troubled and not too_early(failure):
                 rescale.troubled = True
                 state.event("checkpoint_failed", "job", failure[-200:])
             rescale.trigger = ""

@@ -35,6 +35,11 @@ def first_reason(trace: str) -> str:
     return innermost.removeprefix("Caused by: ")[-300:]
 
 
+def named(vertex: Mapping[str, Any]) -> str:
+    """The source or operator, without what Flink has chained to it."""
+    return str(vertex["name"]).removeprefix("Source: ").partition(" ->")[0]
+
+
 def too_early(reason: str) -> bool:
     """Whether a checkpoint failed only because it came too soon after a start of the job."""
     return any(words in reason for words in NOT_YET)
@@ -60,9 +65,11 @@ class Rest:
 
     def vertices(self) -> dict[str, str]:
         """The id of every source and operator by name."""
-        vertices = self._get("")["vertices"]
-        names = [each["name"].removeprefix("Source: ").partition(" ->")[0] for each in vertices]
-        return dict(zip(names, (each["id"] for each in vertices), strict=True))
+        return {named(each): str(each["id"]) for each in self._get("")["vertices"]}
+
+    def initializing(self) -> list[str]:
+        """Sources and operators with a task that does not run yet although it is there."""
+        return [named(each) for each in self._get("")["vertices"] if each["tasks"]["INITIALIZING"]]
 
     def hosts_of(self, vertex: str) -> list[str]:
         """The TaskManager of each subtask."""

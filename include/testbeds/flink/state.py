@@ -77,8 +77,6 @@ class Rescale:
     trigger: str = ""
     done: bool = False
     """Its checkpoint is complete."""
-    held_up: str = ""
-    """Why its last checkpoint failed, where that came too soon after the start of the job."""
     troubled: bool = False
 
 
