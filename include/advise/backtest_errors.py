@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
@@ -13,13 +14,15 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from include.advise.backtest import SEEDS, reading_of, replays_of, share_within
 from include.advise.candidates import policy
+from include.advise.case import Recorded, recorded_operators, with_operators
 from include.advise.job import fit
 from include.advise.margins import BacktestError, scaler_kind
 from include.advise.objective import LatencyObjective
 from include.advise.replay import ReplayConditions
 from include.files.plain_yaml import input_yaml
 from include.model.errors import SpecError
-from include.workloads.recordings import Recording, parse_mapping, read_recording
+from include.workloads.recordings import parse_mapping, read_recording
+from include.workloads.recordings.recording import FloatArray
 from include.workloads.topologies import validation_problems
 
 _ANY = ReplayConditions(instances_at_start=1, max_instances=1)
@@ -31,7 +34,7 @@ LIMITS_OVER_REST = (1.5, 2.0, 3.0, 5.0, 10.0)
 class ScaledRecording:
     """A recording of a job, and the controller with its options that scaled it."""
 
-    recording: Recording
+    recorded: Recorded
     job: str
     controller: str
     options: Mapping[str, Any]
@@ -46,6 +49,7 @@ class _Entry(BaseModel):
     controller: str
     options: dict[str, Any] = {}
     columns: str = ""
+    edges: str = ""
 
 
 def read_scaled(path: Path) -> list[ScaledRecording]:
@@ -61,10 +65,12 @@ def read_scaled(path: Path) -> list[ScaledRecording]:
         try:
             policy(entry.controller, entry.options, _ANY)
             mapping = parse_mapping(entry.columns) if entry.columns else {}
-            recording = read_recording(str(path.parent / entry.recording), mapping)
+            source = str(path.parent / entry.recording)
+            recording = read_recording(source, mapping)
+            operators = recorded_operators(source, entry.edges, entry.columns, sort=False)
             recordings.append(
                 ScaledRecording(
-                    recording=recording,
+                    recorded=Recorded(recording, operators),
                     job=entry.job,
                     controller=entry.controller,
                     options=entry.options,
@@ -79,45 +85,61 @@ def read_scaled(path: Path) -> list[ScaledRecording]:
 
 def backtest_errors(recordings: Sequence[ScaledRecording]) -> list[BacktestError]:
     """The errors of all backtests: every recording of a job against every other one of it, and the
-    second half of each against its first."""
+    second half of each against its first, where that is long enough for a model."""
     pairs = [
         (origin, target)
         for origin in recordings
         for target in recordings
         if origin is not target and origin.job == target.job
     ]
-    pairs += [(_half(one, 0), _half(one, 1)) for one in recordings]
-    return [error for origin, target in pairs for error in _errors_between(origin, target)]
+    errors = [error for origin, target in pairs for error in _errors_between(origin, target)]
+    for one in recordings:
+        with suppress(SpecError):
+            errors += _errors_between(_half(one, 0), _half(one, 1))
+    return errors
 
 
 def _half(scaled: ScaledRecording, half: int) -> ScaledRecording:
     """The first or the second half, as a recording of its own."""
-    whole, place = scaled.recording, scaled.recording.times_s.size // 2
-    rows = slice(place, None) if half else slice(None, place)
-    times_s = whole.times_s[rows]
-    part = replace(
-        whole,
-        name=f"{whole.name}, {('first', 'second')[half]} half",
-        times_s=times_s - times_s[0],
-        readings={name: values[rows] for name, values in whole.readings.items()},
-    )
-    return replace(scaled, recording=part)
+    job, operators = scaled.recorded.job, scaled.recorded.operators
+    half_s = float(job.times_s[job.times_s.size // 2])
+
+    def part(times_s: FloatArray, readings: Mapping[str, FloatArray]) -> dict[str, Any]:
+        rows = (times_s >= half_s) == bool(half)
+        cut = {name: values[rows] for name, values in readings.items()}
+        return {"times_s": times_s[rows] - half * half_s, "readings": cut}
+
+    name = f"{job.name}, {('first', 'second')[half]} half"
+    job = replace(job, name=name, **part(job.times_s, job.readings))
+    if operators is not None:
+        recorded, edges = operators
+        of = {name: part(recorded.times_s, one) for name, one in recorded.readings.items()}
+        times_s = next(iter(of.values()))["times_s"]
+        readings = {name: one["readings"] for name, one in of.items()}
+        operators = replace(recorded, times_s=times_s, readings=readings), edges
+    return replace(scaled, recorded=Recorded(job, operators))
 
 
-def _errors_between(origin: ScaledRecording, target: ScaledRecording) -> Iterator[BacktestError]:
-    job = fit(origin.recording)
-    runs, read = replays_of(job, target.recording, target.controller, target.options, SEEDS)
-    instances = reading_of("instances", read, np.mean)
+def _errors_between(origin: ScaledRecording, target: ScaledRecording) -> list[BacktestError]:
+    fitted, read = origin.recorded.job, target.recorded.job
+    job = with_operators(fit(fitted), origin.recorded, asked=False)
+    runs, readings = replays_of(job, read, target.controller, target.options, SEEDS)
+    instances = reading_of("instances", readings, np.mean)
+    errors = []
     for limit in LIMITS_OVER_REST:
-        within = share_within(LatencyObjective(0.95, limit * job.quiet_latency_s), read)
-        yield BacktestError(
-            fitted=origin.recording.name,
-            fitted_under=scaler_kind(origin.controller),
-            against=target.recording.name,
-            under=scaler_kind(target.controller),
-            limit_over_rest=limit,
-            predicted_share=fmean(within(run) for run in runs),
-            recorded_share=within(read),
-            predicted_instances=fmean(instances(run) for run in runs),
-            recorded_instances=instances(read),
+        within = share_within(LatencyObjective(0.95, limit * job.quiet_latency_s), readings)
+        errors.append(
+            BacktestError(
+                fitted=fitted.name,
+                fitted_under=scaler_kind(origin.controller),
+                against=read.name,
+                under=scaler_kind(target.controller),
+                limit_over_rest=limit,
+                predicted_share=fmean(within(run) for run in runs),
+                recorded_share=within(readings),
+                predicted_instances=fmean(instances(run) for run in runs),
+                recorded_instances=instances(readings),
+                by_operator=job.operators_under(target.controller) is not None,
+            )
         )
+    return errors

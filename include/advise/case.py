@@ -127,7 +127,10 @@ def policy_margin(
     """How far what is predicted for a controller may be off, as backtests have been."""
     fitted_under = None if recorded is None else scaler_kind(recorded.controller)
     over_rest = question.objective.limit_s / max(1e-9, job.quiet_latency_s)
-    return margin_of(errors, fitted_under, scaler_kind(controller), over_rest)
+    by_operator = job.operators_under(controller) is not None
+    return margin_of(
+        errors, fitted_under, scaler_kind(controller), over_rest, by_operator=by_operator
+    )
 
 
 def keep_case(request: AdviceRequest, folder: Path) -> Case:

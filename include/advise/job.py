@@ -19,6 +19,7 @@ from include.advise.readings import (
     median_of,
     readings_of,
 )
+from include.advise.request import BY_JOB
 from include.advise.restarts import (
     EPISODE_S,
     LEAST_SEEN,
@@ -91,6 +92,11 @@ class JobModel:
         """From the decision to an instance that works."""
         start_up_s = self.times.start_up.value
         return TAKES_S if start_up_s is None else start_up_s.value
+
+    def operators_under(self, controller: str) -> JobOperators | None:
+        """What is replayed under a controller that decides on operators, where they were recorded;
+        None where the job is replayed as a whole."""
+        return None if controller in BY_JOB else self.operators
 
     def is_beyond(self, load_per_s: FloatArray, instances: FloatArray) -> Flags:
         """Where the load of an instance is above all that were recorded."""

@@ -28,7 +28,8 @@ class BacktestError:
 
     ``fitted_under`` and ``under`` are the kinds of the scalers of the two. The limit is
     ``limit_over_rest`` times the latency at rest, shares are of the records within it, instances
-    are means over time (what hosts cost by the second is proportional).
+    are means over time (what hosts cost by the second is proportional). ``by_operator`` if every
+    operator had a model of its own.
     """
 
     fitted: str
@@ -40,6 +41,7 @@ class BacktestError:
     recorded_share: float
     predicted_instances: float
     recorded_instances: float
+    by_operator: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,17 +63,24 @@ def scaler_kind(controller: str) -> str:
 
 
 def margin_of(
-    errors: Sequence[BacktestError], fitted_under: str | None, under: str, limit_over_rest: float
+    errors: Sequence[BacktestError],
+    fitted_under: str | None,
+    under: str,
+    limit_over_rest: float,
+    *,
+    by_operator: bool = False,
 ) -> Margin:
     """The margin of what is predicted for a scaler of the kind ``under`` from a recording that was
     made under ``fitted_under`` (None: not known).
 
-    Backtests of scalers of the kind count, of recordings that were both made under a scaler by busy
+    Backtests of models of every operator or of the whole job count, as is asked, of scalers of the
+    kind, of recordings that were both made under a scaler by busy
     time or both not: that one deploys a job again for every change, so a recording tells of little
     else. Where there is none of a kind, all count. Of n backtests the
     largest error is taken (n + 1) / n times: of n draws from 0 to an unknown end that is the
     unbiased estimate of the end. Shares are of the limits on both sides of the one asked for.
     """
+    errors = [one for one in errors if one.by_operator == by_operator] or errors
     if fitted_under is not None:
         redeployed = fitted_under == BUSY_TIME
         same = [one for one in errors if (one.fitted_under == BUSY_TIME) == redeployed]

@@ -26,7 +26,6 @@ from include.advise.readings import (
     lasting_counts,
 )
 from include.advise.replay import ReplayConditions, Replayed, replay
-from include.advise.request import BY_JOB
 from include.files.whole import read_json, write_json
 from include.model.errors import StoreError
 from include.workloads.recordings.recording import FloatArray
@@ -175,8 +174,8 @@ def replayed(
     conditions = replace(conditions, instances_at_start=start)
     conditions = under(policy, conditions, job.times.asked_restart_s)
     job = drawn(job, conditions.seed)
-    if job.operators is not None and policy.controller not in BY_JOB:
-        return replay_operators(job, job.operators, load, conditions, policy.build)
+    if (operators := job.operators_under(policy.controller)) is not None:
+        return replay_operators(job, operators, load, conditions, policy.build)
     return replay(job, load, conditions, policy.build)
 
 

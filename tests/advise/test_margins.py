@@ -76,6 +76,14 @@ def test_backtests_of_the_same_kinds_count_and_all_of_them_where_there_is_none()
     assert margin_of(errors, None, "cpu", 2.0).share == pytest.approx(1.5 * 0.4)
 
 
+def test_models_of_every_operator_have_backtests_of_their_own() -> None:
+    errors = [error(0.95, 0.93), replace(error(0.95, 0.9, fitted="c"), by_operator=True)]
+    whole = margin_of(errors, "fixed", "cpu", 2.0)
+    each = margin_of(errors, "fixed", "cpu", 2.0, by_operator=True)
+    assert (whole.share, each.share) == pytest.approx((2 * 0.02, 2 * 0.05))
+    assert margin_of(errors[:1], "fixed", "cpu", 2.0, by_operator=True) == whole
+
+
 def test_limits_on_both_sides_of_the_one_that_is_asked_for_count() -> None:
     errors = [error(0.9, 0.8, 1.5), error(0.9, 0.85, 2.0), error(0.9, 0.89, 5.0)]
 

@@ -14,6 +14,7 @@ from include.advise.candidates import policy
 from include.advise.case import keep_case, open_case
 from include.advise.edges import parse_edges
 from include.advise.job import JobModel
+from include.advise.margins import margin_of, read_errors
 from include.advise.operator_replay import replay_operators
 from include.advise.operators import (
     JobGraph,
@@ -233,6 +234,31 @@ def test_a_backtest_replays_operators_too(recorded: Path) -> None:
     by_operator = said(*asked, "--seeds", "1", "--edges", EDGES)
     assert re.search(r"mean instances +3\.\d+ ", by_operator), by_operator
     assert said(*asked, "--seeds", "1") != by_operator
+
+
+def test_backtests_by_operator_give_margins_of_their_own(recorded: Path, tmp_path: Path) -> None:
+    """Held against the recording under `ds2` every operator is replayed, against the fixed one the
+    whole job; half an hour is too short for models of operators."""
+    listed, table = recorded.parent / "mine.yaml", tmp_path / "errors.csv"
+    same = f"recording: {recorded.name}, job: j, edges: '{EDGES}'"
+    listed.write_text(
+        f"- {{{same}, controller: fixed, options: {{instances_each: 6}}}}\n"
+        f"- {{{same}, controller: ds2}}\n"
+    )
+    said("backtest-errors", str(listed), "--out", str(table))
+    errors = read_errors(table.read_text(), "mine")
+    assert {one.under for one in errors if one.by_operator} == {"busy time"}
+    request = AdviceRequest(
+        recording=str(recorded), objective="latency p95 < 2 s", controllers=("ds2",), seeds=1
+    )
+    request = replace(request, edges=EDGES, errors=str(table))
+    case = keep_case(request, tmp_path / "advice")
+    alone = [one for one in errors if one.by_operator]
+    assert case.margin(case.policies[0]) == margin_of(
+        alone, None, "busy time", 2.0 / case.job.quiet_latency_s, by_operator=True
+    )
+    whole = replace(case, job=replace(case.job, operators=None))
+    assert whole.margin(case.policies[0]) != case.margin(case.policies[0])
 
 
 def test_operators_without_a_model_are_refused_if_they_were_asked_for(
