@@ -90,7 +90,7 @@ def test_cells_in_which_a_change_pauses() -> None:
 def test_loads_that_do_not_come_back() -> None:
     lowest, cells = stated(r"lowest in (\d+) of (\d+), 0\.77 of that of the best", "docs/tide.md")
     by = table("tide_long").pivot_table(
-        index=["load", "btu_min"], columns="controller", values=f"strict_{TOTAL}"
+        index=["conditions", "btu_min"], columns="controller", values=f"strict_{TOTAL}"
     )
     shares = by["tide"] / by[["btu", "btu-runtime"]].min(axis=1)
     assert (int((shares < 1).sum()), len(shares)) == (lowest, cells)

@@ -1,0 +1,101 @@
+"""Print a table of docs/results, made of the published tables of its experiments.
+
+    python -m infra.results tide_walks > docs/results/tide_walks.csv
+
+``docs/results/tables.yaml`` says of every CSV there which experiments it is of, by what its rows
+are and which figures it has; of those that another command writes it has that command.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import pandas as pd
+from pydantic import BaseModel, ConfigDict, Field
+from scipy.stats import t
+
+from include.files.plain_yaml import input_yaml
+
+TABLES = Path(__file__).parents[1] / "docs" / "results" / "tables.yaml"
+RUN = ["run", "topology", "pattern", "conditions", "controller", "variant", "btu_min", "seed"]
+
+
+class ResultTable(BaseModel):
+    """Rows of means over runs, or of runs where ``by`` tells them apart; ``runs`` counts them.
+
+    ``columns`` are figures of the table `metrics`, by what they are called there if that is another
+    name, or of a run ``changes`` (starts and stops of instances), ``leases`` after the first hosts
+    and ``host_hours``. ``btu_min``: of runs that are billed under several BTUs this one alone.
+    ``ci95``: with half of the interval of each mean. ``less``: how much more than under that
+    controller a figure is, paired by pattern and seed, as ``NAME_less_CONTROLLER``.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+    of: Annotated[list[str], Field(min_length=1)]
+    by: Annotated[list[str], Field(min_length=1)]
+    columns: dict[str, str | None]
+    btu_min: float | None = None
+    ci95: bool = False
+    less: dict[str, str] = {}
+    decimals: int = 2
+
+
+def figures(published: Path) -> pd.DataFrame:
+    """A row per run and BTU of an experiment, with all of its figures and its name."""
+    tables = {
+        name: pd.read_parquet(published / f"{name}.parquet")
+        for name in ("metrics", "scaling_total", "outcomes")
+    }
+    metrics = tables["metrics"].fillna({"conditions": "", "variant": ""})
+    wide = metrics.pivot_table(index=RUN, columns="metric", values="value", observed=True)
+    hours = tables["outcomes"][["run", "btu_min", "host_hours"]]
+    scaling = tables["scaling_total"].set_index("run")
+    changes = scaling[["upscaling", "downscaling"]].sum(axis=1).rename("changes")
+    leases = scaling["hosts_leased"].rename("leases")
+    wide = wide.reset_index().merge(hours, "left", ["run", "btu_min"])
+    wide = wide.join(changes, "run").join(leases, "run")
+    return wide.assign(experiment=published.parent.name)
+
+
+def result_table(runs: pd.DataFrame, table: ResultTable) -> pd.DataFrame:
+    """The rows as they are printed, sorted by what they are by."""
+    if table.btu_min is not None:
+        runs = runs[runs["btu_min"] == table.btu_min]
+    names = {name: of or name for name, of in table.columns.items()}
+    runs = runs.reindex(columns=[*dict.fromkeys([*RUN, *table.by, *names.values()])])
+    for name, controller in table.less.items():
+        pairs = ["pattern", "conditions", "btu_min", "seed"]
+        own = runs[runs["controller"] == controller].set_index(pairs)[names[name]]
+        beside = runs.join(own.rename("own"), pairs)
+        names[f"{name}_less_{controller}"] = f"{name}_less"
+        runs[f"{name}_less"] = runs[names[name]] - beside["own"]
+    groups = runs.groupby(table.by, dropna=False)
+    rows = groups.size().rename("runs").to_frame()
+    if (rows["runs"] == 1).all():
+        rows = rows[[]]
+    for name, of in names.items():
+        rows[name] = groups[of].mean()
+        if table.ci95:
+            count = groups[of].count()
+            rows[f"{name}_ci95"] = t.ppf(0.975, count - 1) * groups[of].std() / count**0.5
+    return rows.round(table.decimals).reset_index()
+
+
+def main() -> None:
+    """Print the CSV file; the experiments have a report below the folder ``--root``."""
+    entries: dict[str, Any] = input_yaml(TABLES, "tables of results")
+    made = {name: one for name, one in entries.items() if "of" in one}
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("table", choices=sorted(made))
+    parser.add_argument("--root", type=Path, default=Path("var"))
+    asked = parser.parse_args()
+    table = ResultTable.model_validate(made[asked.table])
+    runs = pd.concat(figures(asked.root / name / "published") for name in table.of)
+    result_table(runs, table).to_csv(sys.stdout, index=False, lineterminator="\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,74 @@
+"""Tables of docs/results, from the published tables of experiments."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from include.files.plain_yaml import input_yaml
+from infra.results import RUN, TABLES, ResultTable, figures, main, result_table
+
+BTU_MIN = 10.0
+
+
+def published(folder: Path, costs: dict[tuple[str, int], float]) -> Path:
+    """What a report has left of runs of one pattern, by controller and seed."""
+    runs = pd.DataFrame([[f"{one}-{seed}", "t", "p", None, one, None, BTU_MIN, seed]
+                         for one, seed in costs], columns=RUN)  # fmt: skip
+    cost = runs.assign(metric="resource_cost", value=list(costs.values()))
+    late = runs.assign(metric="late", value=[float(seed) for _, seed in costs])
+    own = pd.DataFrame({"run": runs["run"], "btu_min": BTU_MIN})
+    tables = {
+        "metrics": pd.concat([cost, late]),
+        "outcomes": own.assign(host_hours=1.5),
+        "scaling_total": runs[["run"]].assign(upscaling=3, downscaling=2, hosts_leased=4),
+    }
+    for name, rows in tables.items():
+        rows.to_parquet(folder / f"{name}.parquet")
+    return folder
+
+
+def test_a_row_is_a_run_where_it_is_told_apart(tmp_path: Path) -> None:
+    runs = figures(published(tmp_path, {("tide", 1): 12.346, ("ds2", 1): 10.0}))
+    columns = {"cost": "resource_cost", "changes": None, "leases": None, "host_hours": None}
+    rows = result_table(runs, ResultTable(of=["x"], by=["controller", "seed"], columns=columns))
+    assert rows.to_dict("records") == [
+        {"controller": "ds2", "seed": 1, "cost": 10.0, "changes": 5.0, "leases": 4.0,
+         "host_hours": 1.5},
+        {"controller": "tide", "seed": 1, "cost": 12.35, "changes": 5.0, "leases": 4.0,
+         "host_hours": 1.5},
+    ]  # fmt: skip
+
+
+def test_a_mean_has_its_runs_its_interval_and_what_it_is_above_another(tmp_path: Path) -> None:
+    costs = {("tide", 1): 10.0, ("tide", 2): 14.0, ("btu", 1): 13.0, ("btu", 2): 19.0}
+    table = ResultTable(of=["x"], by=["controller"], columns={"resource_cost": None}, ci95=True,
+                        less={"resource_cost": "tide"}, decimals=3)  # fmt: skip
+    btu, tide = result_table(figures(published(tmp_path, costs)), table).to_dict("records")
+    assert (btu["runs"], btu["resource_cost"], btu["resource_cost_less_tide"]) == (2, 16.0, 4.0)
+    assert btu["resource_cost_ci95"] == pytest.approx(12.706 * 3, abs=0.01)
+    assert btu["resource_cost_less_tide_ci95"] == pytest.approx(12.706, abs=0.01)
+    assert (tide["resource_cost_less_tide"], tide["resource_cost_less_tide_ci95"]) == (0, 0)
+
+
+def test_a_table_is_printed_as_the_file_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "tide_walks" / "published"
+    folder.mkdir(parents=True)
+    published(folder, {("tide", 621): 76.5})
+    monkeypatch.setattr("sys.argv", ["infra.results", "tide_walks", "--root", str(tmp_path)])
+    main()
+    head, row = capsys.readouterr().out.splitlines()
+    assert head == TABLES.with_name("tide_walks.csv").read_text().splitlines()[0]
+    assert row.startswith("621,10.0,tide,76.5,")
+
+
+def test_what_tables_yaml_says_of_a_file_is_what_it_has() -> None:
+    for name, entry in input_yaml(TABLES, "tables of results").items():
+        table = ResultTable.model_validate(entry)
+        has = list(pd.read_csv(TABLES.with_name(f"{name}.csv"), nrows=1))
+        assert has[: len(table.by)] == table.by
+        assert [one for one in has[len(table.by) :] if one in table.columns] == [*table.columns]
