@@ -40,9 +40,13 @@ requirements=(requirements.txt)
 is_from() { [ -x .venv/bin/python ] && cat "$@" pyproject.toml | cmp -s - "$stamp"; }
 if ! is_from "${requirements[@]}" && ! is_from requirements.txt requirements-dev.txt; then
     echo "Setting up .venv (the first time some minutes) ..."
-    [ -x .venv/bin/python ] || "$python" -m venv .venv
-    pip=(.venv/bin/python -m pip --quiet --disable-pip-version-check)
-    "${pip[@]}" --version >/dev/null 2>&1 || .venv/bin/python -m ensurepip >/dev/null
+    [ -x .venv/bin/python ] || "$python" -m venv --without-pip .venv
+    # Any pip will do to fetch uv; to put one into .venv takes five seconds.
+    pip=("$python" -m pip --python .venv/bin/python --quiet --disable-pip-version-check)
+    if ! "${pip[@]}" --version >/dev/null 2>&1; then
+        .venv/bin/python -m ensurepip >/dev/null
+        pip=(.venv/bin/python -m pip --quiet --disable-pip-version-check)
+    fi
     "${pip[@]}" install "$(grep '^uv==' requirements-dev.txt)"
     install() { # uv takes a quarter of pip's time; pip is for a machine that has only pip configured
         .venv/bin/uv pip install --quiet --python .venv/bin/python "$@" || "${pip[@]}" install "$@"
