@@ -198,6 +198,13 @@ def test_where_tide_is_weak() -> None:
     order = now.sort_values("total_cost").groupby(["pattern", "seed"])["controller"].agg(list)
     assert sorted(one.index("tide") for one in order) == [0, 0, 0, 1, 1, 1, 2, 3]
 
+    words = table("flink_word_count")
+    assert len(words) == len(list(load_spec(SPECS / "flink_word_count.yaml").points()))
+    for total in ("total_cost", "end_to_end_total_cost"):
+        first = words.sort_values(total).groupby("seed").head(1)
+        assert first["controller"].tolist() == ["tide"] * 3
+    assert "`tide` has the lowest total of the five on every seed" in page("docs/flink.md")
+
     assert "on random walk 1 at BTU 10 `threshold` costs 0.3 less" in page("README.md")
     cell = table("tide_cells").query("pattern == 'random_walk_1' and btu_min == 10")
     costs = dict(zip(cell["controller"], cell["resource_cost"], strict=True))
