@@ -2,8 +2,8 @@
 
     python -m infra.results tide_walks > docs/results/tide_walks.csv
 
-``docs/results/tables.yaml`` says of every CSV there which experiments it is of, by what its rows
-are and which figures it has; of those that another command writes it has that command.
+``docs/results/tables.yaml`` says of a table which experiments it is of, by what its rows are and
+which figures it has.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ class ResultTable(BaseModel):
     """Rows of means over runs, or of runs where ``by`` tells them apart; ``runs`` counts them.
 
     ``columns`` are figures of the table `metrics`, by what they are called there if that is another
-    name, or of a run ``changes`` (starts and stops of instances), ``leases`` after the first hosts
-    and ``host_hours``. ``btu_min``: of runs that are billed under several BTUs this one alone.
+    name, or of a run ``changes`` (starts, stops and moves of instances), ``leases`` after the first
+    hosts and ``host_hours``. ``btu_min``: this one of runs that are billed under several BTUs.
     ``ci95``: with half of the interval of each mean. ``less``: how much more than under that
     controller a figure is, paired by pattern and seed, as ``NAME_less_CONTROLLER``.
     """
@@ -53,7 +53,7 @@ def figures(published: Path) -> pd.DataFrame:
     wide = metrics.pivot_table(index=RUN, columns="metric", values="value", observed=True)
     hours = tables["outcomes"][["run", "btu_min", "host_hours"]]
     scaling = tables["scaling_total"].set_index("run")
-    changes = scaling[["upscaling", "downscaling"]].sum(axis=1).rename("changes")
+    changes = scaling[["upscaling", "downscaling", "migrations"]].sum(axis=1).rename("changes")
     leases = scaling["hosts_leased"].rename("leases")
     wide = wide.reset_index().merge(hours, "left", ["run", "btu_min"])
     wide = wide.join(changes, "run").join(leases, "run")
@@ -61,17 +61,24 @@ def figures(published: Path) -> pd.DataFrame:
 
 
 def result_table(runs: pd.DataFrame, table: ResultTable) -> pd.DataFrame:
-    """The rows as they are printed, sorted by what they are by."""
+    """The rows as they are printed, sorted by what they are by.
+
+    Raises KeyError for figures that no run has, and where a run is in a row under several BTUs.
+    """
     if table.btu_min is not None:
         runs = runs[runs["btu_min"] == table.btu_min]
     names = {name: of or name for name, of in table.columns.items()}
-    runs = runs.reindex(columns=[*dict.fromkeys([*RUN, *table.by, *names.values()])])
+    if missing := sorted(set(names.values()) - set(runs)):
+        raise KeyError(f"no run has {', '.join(missing)}")
+    runs = runs[[*dict.fromkeys([*RUN, *table.by, *names.values()])]]
+    if (twice := runs.duplicated([*table.by, "run"])).any():
+        raise KeyError(f"{runs[twice]['run'].iloc[0]} is in a row under several BTUs; give btu_min")
     for name, controller in table.less.items():
         pairs = ["pattern", "conditions", "btu_min", "seed"]
         own = runs[runs["controller"] == controller].set_index(pairs)[names[name]]
         beside = runs.join(own.rename("own"), pairs)
         names[f"{name}_less_{controller}"] = f"{name}_less"
-        runs[f"{name}_less"] = runs[names[name]] - beside["own"]
+        runs = runs.assign(**{f"{name}_less": runs[names[name]] - beside["own"]})
     groups = runs.groupby(table.by, dropna=False)
     rows = groups.size().rename("runs").to_frame()
     if (rows["runs"] == 1).all():
@@ -86,14 +93,16 @@ def result_table(runs: pd.DataFrame, table: ResultTable) -> pd.DataFrame:
 
 def main() -> None:
     """Print the CSV file; the experiments have a report below the folder ``--root``."""
-    entries: dict[str, Any] = input_yaml(TABLES, "tables of results")
-    made = {name: one for name, one in entries.items() if "of" in one}
+    made: dict[str, Any] = input_yaml(TABLES, "tables of results")
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("table", choices=sorted(made))
     parser.add_argument("--root", type=Path, default=Path("var"))
     asked = parser.parse_args()
     table = ResultTable.model_validate(made[asked.table])
-    runs = pd.concat(figures(asked.root / name / "published") for name in table.of)
+    folders = [asked.root / name / "published" for name in table.of]
+    if missing := [str(folder) for folder in folders if not folder.is_dir()]:
+        sys.exit(f"not there: {', '.join(missing)}; tidebench run and tidebench report make them")
+    runs = pd.concat(figures(folder) for folder in folders)
     result_table(runs, table).to_csv(sys.stdout, index=False, lineterminator="\n")
 
 

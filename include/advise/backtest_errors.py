@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
@@ -35,6 +34,8 @@ class ScaledRecording:
     """A recording of a job, and the controller with its options that scaled it."""
 
     recorded: Recorded
+    asked: bool
+    """Whether somebody has said how records flow, so that operators have to have models."""
     job: str
     controller: str
     options: Mapping[str, Any]
@@ -71,6 +72,7 @@ def read_scaled(path: Path) -> list[ScaledRecording]:
             recordings.append(
                 ScaledRecording(
                     recorded=Recorded(recording, operators),
+                    asked=bool(entry.edges),
                     job=entry.job,
                     controller=entry.controller,
                     options=entry.options,
@@ -85,7 +87,8 @@ def read_scaled(path: Path) -> list[ScaledRecording]:
 
 def backtest_errors(recordings: Sequence[ScaledRecording]) -> list[BacktestError]:
     """The errors of all backtests: every recording of a job against every other one of it, and the
-    second half of each against its first, where that is long enough for a model."""
+    second half of each against its first, where that gives a model. Raises SpecError for a
+    recording that gives none, or where there is nothing to hold any against."""
     pairs = [
         (origin, target)
         for origin in recordings
@@ -93,9 +96,14 @@ def backtest_errors(recordings: Sequence[ScaledRecording]) -> list[BacktestError
         if origin is not target and origin.job == target.job
     ]
     errors = [error for origin, target in pairs for error in _errors_between(origin, target)]
+    why_none = ["no job has two recordings, and no first half gives a model"]
     for one in recordings:
-        with suppress(SpecError):
+        try:
             errors += _errors_between(_half(one, 0), _half(one, 1))
+        except SpecError as error:  # mostly it is too short
+            why_none += [f"{error.source}: {problem}" for problem in error.problems]
+    if not errors:
+        raise SpecError("backtest-errors", why_none)
     return errors
 
 
@@ -117,12 +125,12 @@ def _half(scaled: ScaledRecording, half: int) -> ScaledRecording:
         times_s = next(iter(of.values()))["times_s"]
         readings = {name: one["readings"] for name, one in of.items()}
         operators = replace(recorded, times_s=times_s, readings=readings), edges
-    return replace(scaled, recorded=Recorded(job, operators))
+    return replace(scaled, recorded=Recorded(job, operators), asked=False)
 
 
 def _errors_between(origin: ScaledRecording, target: ScaledRecording) -> list[BacktestError]:
     fitted, read = origin.recorded.job, target.recorded.job
-    job = with_operators(fit(fitted), origin.recorded, asked=False)
+    job = with_operators(fit(fitted), origin.recorded, asked=origin.asked)
     runs, readings = replays_of(job, read, target.controller, target.options, SEEDS)
     instances = reading_of("instances", readings, np.mean)
     errors = []

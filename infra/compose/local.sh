@@ -33,8 +33,8 @@ need() {
         command -v "$one" >/dev/null || die "there is no $one; apt-get install docker.io debootstrap iproute2 iptables"
     done
 }
-environment() { # its pip makes the wheels
-    [ -x "$repository/.venv/bin/python" ] || bash "$repository/.ci/setup.sh" ||
+environment() { # its pip makes the wheels; that of a demo has none
+    "$repository/.venv/bin/python" -m pip --version >/dev/null 2>&1 || bash "$repository/.ci/setup.sh" ||
         die "wheels are made with .venv, which make setup could not create; see above"
 }
 inside() { nsenter --net="/run/netns/$namespace" "$@"; }

@@ -23,7 +23,9 @@ def published(folder: Path, costs: dict[tuple[str, int], float]) -> Path:
     tables = {
         "metrics": pd.concat([cost, late]),
         "outcomes": own.assign(host_hours=1.5),
-        "scaling_total": runs[["run"]].assign(upscaling=3, downscaling=2, hosts_leased=4),
+        "scaling_total": runs[["run"]].assign(
+            upscaling=3, downscaling=2, migrations=1, hosts_leased=4
+        ),
     }
     for name, rows in tables.items():
         rows.to_parquet(folder / f"{name}.parquet")
@@ -35,9 +37,9 @@ def test_a_row_is_a_run_where_it_is_told_apart(tmp_path: Path) -> None:
     columns = {"cost": "resource_cost", "changes": None, "leases": None, "host_hours": None}
     rows = result_table(runs, ResultTable(of=["x"], by=["controller", "seed"], columns=columns))
     assert rows.to_dict("records") == [
-        {"controller": "ds2", "seed": 1, "cost": 10.0, "changes": 5.0, "leases": 4.0,
+        {"controller": "ds2", "seed": 1, "cost": 10.0, "changes": 6.0, "leases": 4.0,
          "host_hours": 1.5},
-        {"controller": "tide", "seed": 1, "cost": 12.35, "changes": 5.0, "leases": 4.0,
+        {"controller": "tide", "seed": 1, "cost": 12.35, "changes": 6.0, "leases": 4.0,
          "host_hours": 1.5},
     ]  # fmt: skip
 
@@ -59,6 +61,9 @@ def test_a_table_is_printed_as_the_file_is(
     folder = tmp_path / "tide_walks" / "published"
     folder.mkdir(parents=True)
     published(folder, {("tide", 621): 76.5})
+    path, columns = folder / "metrics.parquet", input_yaml(TABLES, "")["tide_walks"]["columns"]
+    cost = pd.read_parquet(path).query("metric == 'resource_cost'")
+    pd.concat([cost.assign(metric=one) for one in columns]).to_parquet(path)
     monkeypatch.setattr("sys.argv", ["infra.results", "tide_walks", "--root", str(tmp_path)])
     main()
     head, row = capsys.readouterr().out.splitlines()
@@ -70,5 +75,21 @@ def test_what_tables_yaml_says_of_a_file_is_what_it_has() -> None:
     for name, entry in input_yaml(TABLES, "tables of results").items():
         table = ResultTable.model_validate(entry)
         has = list(pd.read_csv(TABLES.with_name(f"{name}.csv"), nrows=1))
-        assert has[: len(table.by)] == table.by
-        assert [one for one in has[len(table.by) :] if one in table.columns] == [*table.columns]
+        less = [f"{column}_less_{controller}" for column, controller in table.less.items()]
+        figure = [*table.columns, *less]
+        if table.ci95:
+            figure = [both for one in figure for both in (one, f"{one}_ci95")]
+        assert [one for one in has if one != "runs"] == [*table.by, *figure], name
+
+
+def test_what_is_not_there_or_billed_twice_is_refused(tmp_path: Path) -> None:
+    runs = figures(published(tmp_path, {("tide", 1): 12.0}))
+    table = ResultTable(of=["x"], by=["controller"], columns={"latness": None})
+    with pytest.raises(KeyError, match="no run has latness"):
+        result_table(runs, table)
+    twice = pd.concat([runs, runs.assign(btu_min=60.0)])
+    table = ResultTable(of=["x"], by=["controller"], columns={"resource_cost": None})
+    with pytest.raises(KeyError, match="tide-1 is in a row under several BTUs"):
+        result_table(twice, table)
+    own = table.model_copy(update={"btu_min": 60.0})
+    assert len(result_table(twice, own)) == 1
