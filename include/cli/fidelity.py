@@ -35,6 +35,9 @@ def fidelity(  # noqa: PLR0913  options of a command
     add: Annotated[
         bool, typer.Option(help="Keep what the page has of runs that are not in the folder.")
     ] = False,
+    stored: Annotated[
+        bool, typer.Option(help="Predict anew what the page has; the runs may be gone.")
+    ] = False,
     out: Annotated[Path, typer.Option(help="The page; its CSV files go to results/.")] = PAGE,
     processes: Annotated[int, typer.Option(min=0, help="Worker processes; 0: all CPUs.")] = 0,
 ) -> None:
@@ -45,20 +48,34 @@ def fidelity(  # noqa: PLR0913  options of a command
     """
     from include.files.whole import write_bytes
     from include.model.errors import command
-    from include.studies.fidelity.comparison import AGAIN, asked_runs, case_of, predictions
+    from include.studies.fidelity.comparison import (
+        AGAIN,
+        FITTED,
+        asked_runs,
+        case_of,
+        measured_in,
+        predictions,
+    )
     from include.studies.fidelity.measure import measured_figures, predicted_figures
     from include.studies.fidelity.page import FidelityPage, stored_predictions, stored_unsound
 
-    folder = folder.resolve()
-    runs, left_out = _runs_of(folder)
-    typer.echo(f"{len(runs)} runs count, {len(left_out)} do not; building tables ...")
-    measured = measured_figures(runs, folder.parent)
-    seen = {case_of(run.spec) for run in runs if _is_named(run, fitted)}
+    folder, csv = folder.resolve(), out.with_name("results") / "fidelity.csv"
+    unsound_csv = csv.with_name("fidelity_unsound.csv")
+    before, unsound = stored_predictions(csv), stored_unsound(unsound_csv)
     rows: list[Prediction] = []
+    runs, left_out = (_runs_named_in(before, folder.name), []) if stored else _runs_of(folder)
+    typer.echo(f"{len(runs)} runs count, {len(left_out)} do not; building tables ...")
+    measured = measured_in(before) if stored else measured_figures(runs, folder.parent)
     for name in calibration:
-        typer.echo(f"simulating them with {name} ...")
-        predicted = predicted_figures(runs, folder.parent, testbed, name, processes or None)
         label = Path(name).stem if testbed == "simulated" else f"{Path(name).stem} on {testbed}"
+        seen = {case_of(run.spec) for run in runs if fitted and _is_named(run, fitted)}
+        own = runs
+        if stored:
+            cases = {one.case: one.role for one in before if one.by == label}
+            own = [run for run in runs if case_of(run.spec) in cases]
+            seen = {case for case, role in cases.items() if role == FITTED}
+        typer.echo(f"simulating {len(own)} with {name} ...")
+        predicted = predicted_figures(own, folder.parent, testbed, name, processes or None)
         rows += predictions(label, measured, predicted, seen)
     if again is not None:
         twice = measured_figures(_runs_of(again.resolve())[0], again.resolve().parent)
@@ -66,16 +83,17 @@ def fidelity(  # noqa: PLR0913  options of a command
     options = [part for name in calibration for part in ("--calibration", Path(name).stem)]
     options += ["--fitted", fitted] if fitted else []
     options += ["--add"] if add else []
-    csv = out.with_name("results") / "fidelity.csv"
-    unsound_csv = csv.with_name("fidelity_unsound.csv")
-    unsound = {run.spec.run_id: why for run, why in left_out}
-    if add:
-        here = {case_of(run.spec) for run in [*runs, *(run for run, _ in left_out)]}
-        stored = stored_predictions(csv)
-        rows = [row for row in stored if (row.load, row.controller, row.seed) not in here] + rows
+    options += ["--stored"] if stored else []
+    here = {case_of(run.spec) for run in [*runs, *(run for run, _ in left_out)]}
+    if stored:
+        anew = {(row.by, row.case) for row in rows}
+        rows = [row for row in before if (row.by, row.case) not in anew] + rows
+    else:
+        now = {run.spec.run_id: why for run, why in left_out}
         counted = {run.spec.run_id for run in runs}
-        before = stored_unsound(unsound_csv).items()
-        unsound = {run: why for run, why in before if run not in counted} | unsound
+        kept = {run: why for run, why in unsound.items() if add and run not in counted}
+        unsound = kept | now
+        rows = [row for row in before if add and row.case not in here] + rows
     page = FidelityPage(
         rows=rows,
         asked=asked_runs(folder.name, measured),
@@ -121,6 +139,21 @@ def fit_flink(
     text = as_yaml(fit(looked_at, root), looked_at[0].calibration["memory_factor"])
     write_bytes(out.resolve(), text.encode())
     typer.echo(f"{text}\nwritten to {out}; name it in a spec (calibration: {out})")
+
+
+def _runs_named_in(rows: list[Prediction], experiment: str) -> list[Run]:
+    """The runs of the spec of that name that have rows. Raises SpecError without any."""
+    from include.experiment.run import resolve
+    from include.experiment.spec import load_spec
+    from include.studies.base import SPECS
+    from include.studies.fidelity.comparison import case_of
+
+    path, cases = SPECS / f"{experiment}.yaml", {row.case for row in rows}
+    points = load_spec(path).points() if path.is_file() else ()
+    runs = [resolve(point) for point in points if case_of(point) in cases]
+    if not runs:
+        raise SpecError(experiment, ["the page has no run of a spec of this name"])
+    return runs
 
 
 def _is_named(run: Run, seeds_or_runs: str) -> bool:

@@ -3,7 +3,7 @@ on every load, and what would have been recommended."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
@@ -58,6 +58,18 @@ class Prediction:
     error: float
     holds: bool | None
 
+    @property
+    def case(self) -> Case:
+        return self.load, self.controller, self.seed
+
+
+def measured_in(rows: Iterable[Prediction]) -> dict[Case, dict[str, float]]:
+    """What was measured, of every run that has rows."""
+    measured: dict[Case, dict[str, float]] = {}
+    for row in rows:
+        measured.setdefault(row.case, {})[row.figure] = row.measured
+    return measured
+
 
 FITTED, HELD_OUT = "fitted on", "held out"
 AGAIN = "measured again"
@@ -74,6 +86,8 @@ def predictions(
     for case in sorted(measured.keys() & predicted.keys()):
         load, controller, seed = case
         for name, figure in FIGURES.items():
+            if name not in measured[case]:  # it was measured before there was such a figure
+                continue
             error = figure.error(predicted[case][name], measured[case][name])
             yield Prediction(
                 by=by,

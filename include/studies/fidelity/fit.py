@@ -277,8 +277,8 @@ def as_yaml(fitted: FlinkFit, memory_factor: float) -> str:
         "drain_s: 0",
         "sample_every_items: 1",
         "cpu_noise: 0",
-        "# Room in front of an instance, items. Full at times were the buffers of those with an",
-        "# interval; that of the others follows from theirs.",
+        "# Room in front of an instance, items, for each that sends to it. Full at times were the",
+        "# buffers of those with an interval; that of the others follows from theirs.",
         "buffer_items:",
         *(
             f"  {name:<{width}}: {room}"

@@ -2,9 +2,10 @@
 
 As in Apache Flink, what an operator emits is dealt out to the instances of the next one as it is
 emitted: to each in turn or, where items have keys, by the share of the keys that an instance has.
-An instance has room for so many items in front of it. An item that its instance has no room for
-stays on its edge, and then its origin begins with nothing more (blocking after service): so what
-waits is upstream, at last at the source, which publishes by the clock whatever happens.
+An instance has room for so many items in front of it, the more the more instances send to it. An
+item that its instance has no room for stays on its edge, and then its origin begins with nothing
+more (blocking after service): so what waits is upstream, at last at the source, which publishes by
+the clock whatever happens.
 
 Other than in :mod:`~include.testbeds.simulated.kernel`, what is downstream decides what may start
 upstream, so operators cannot be moved one after the other: every event comes in its turn. That is

@@ -69,7 +69,7 @@ def build_network(
         records=_zeros(FIRST_RECORDS, kernel.RECORD_COLUMNS),
         recorded=_zeros(1),
         reached=_zeros(1),
-        room=np.array([calibration.buffer_items.get(name, 0) for name in names], dtype=np.int64),
+        room=_zeros(len(names)),
         turn=np.full((len(names), FIRST_SLOTS), TURN, dtype=np.int64),
         restored=_zeros(len(names), FIRST_SLOTS),
         clock=_zeros(1),

@@ -209,10 +209,8 @@ class QueueingNetwork:
         for i, slot in enumerate(before):
             rows[after[i % len(after)]] += [row.copy() for row in held[slot, : count[slot]]]
             count[slot] = 0
-        most = max(map(len, rows.values()))
-        if most > held.shape[1]:
-            self._put(held=widened(self.state.held, 2, most))
-            held = self.state.held[operator]
+        self._make_places(max(map(len, rows.values())))
+        held = self.state.held[operator]
         for slot, own in rows.items():
             own.sort(key=lambda row: int(row[kernel.H_DEALT_US]))
             for k, row in enumerate(own):
@@ -223,8 +221,23 @@ class QueueingNetwork:
         """Let the instances of an operator begin anew to take items in turn, by their shares."""
         if not self.bounded:
             return
+        self._keep_rooms()
         self._keep_shares(operator)
         self.state.holding[operator, :, kernel.LAST_DEAL] = self.state.turn[operator] // 2
+
+    def _keep_rooms(self) -> None:
+        """Room in front of an instance goes with the number of those that send items to it."""
+        senders = {name: len(self._taking(o)) for o, name in enumerate(self.names)}
+        for o, name in enumerate(self.names):
+            edges = (edge for edge in self.topology.edges if edge.target == name)
+            connections = sum(senders.get(edge.origin, 1) for edge in edges)
+            self.state.room[o] = self.calibration.buffer_items[name] * max(1, connections)
+        self._make_places(int(self.state.room.max()))
+
+    def _make_places(self, most: int) -> None:
+        """So that a server can hold so many items."""
+        if most > self.state.held.shape[2]:
+            self._put(held=widened(self.state.held, 2, most))
 
     def _keep_shares(self, operator: int) -> None:
         taking, keyed = self._taking(operator), self.topology.operator[self.names[operator]].keyed
@@ -393,6 +406,8 @@ class QueueingNetwork:
         )
         for operator in range(len(self.names) if self.bounded else 0):
             self._keep_shares(operator)
+        if self.bounded:
+            self._keep_rooms()
         self._skip_stalls(int(arrays["stalls_begun"][0]))
         for node in np.flatnonzero(nodes[:, kernel.DRAWN] % BLOCK):
             self._refill(int(node))

@@ -140,7 +140,9 @@ class VirtualCalibration(LaterSettings, BaseModel):
     wait there even if another instance is idle. 0: an item is bound when its service begins."""
     buffer_items: dict[str, Annotated[int, Field(ge=1)]] = {}
     """By operator, all or none: items that an instance has room for, the one in service not among
-    them. What finds none waits upstream, at last at the source (``simulated/bounded.py``)."""
+    them, of each instance and source that it gets items from: every connection of an engine has
+    buffers of its own. What finds none waits upstream, at last at the source
+    (``simulated/bounded.py``)."""
     rescale: WholeRescale | None = None
     """Without it instances come and go one by one, and the others go on."""
     held_mb: dict[str, tuple[NotNegative, NotNegative]] = {}

@@ -8,7 +8,9 @@ import pytest
 
 from include.cli import fidelity as command
 from include.experiment.run import resolve
-from include.experiment.spec import RunSpec
+from include.experiment.spec import RunSpec, load_spec
+from include.model.errors import SpecError
+from include.studies.base import SPECS
 from include.studies.fidelity import measure
 from include.studies.fidelity.comparison import (
     FITTED,
@@ -163,3 +165,32 @@ def test_with_add_every_run_is_where_its_latest_measurement_puts_it(tmp_path, mo
     assert told(second, [first], add=True) == ({2}, [first.spec.run_id])
     assert told(first, [], add=True) == ({1, 2}, [])
     assert told(second, [], add=False) == ({2}, [])
+
+
+def test_stored_runs_are_predicted_anew_and_keep_what_was_measured_and_their_role(
+    tmp_path, monkeypatch
+):
+    """Another calibration's rows stay; the runs need not be there."""
+    runs = [resolve(point) for point in load_spec(SPECS / "flink_tournament.yaml").points()][:2]
+    (first, second), page = [case_of(run.spec) for run in runs], tmp_path / "fidelity.md"
+    measured = {first: SAME, second: SAME}
+    rows = [row for by in ("known", "other")
+            for row in predictions(by, measured, measured, {first})]  # fmt: skip
+    written = FidelityPage(rows=rows, asked=[], unsound={}, command="", csv="")
+    csv = tmp_path / "results" / "fidelity.csv"
+    csv.parent.mkdir()
+    csv.write_text(written.csv_text())
+    twice = {name: 2 * value for name, value in SAME.items()}
+    monkeypatch.setattr(
+        measure, "predicted_figures", lambda runs, *_: {case_of(run.spec): twice for run in runs}
+    )
+    command.fidelity(tmp_path / "flink_tournament", ["known"], stored=True, out=page)
+    figures = stored_predictions(csv)
+    assert len(figures) == len(rows)
+    for row in figures:
+        anew = row.by == "known"
+        assert row.measured == pytest.approx(SAME[row.figure], rel=1e-5)
+        assert row.predicted == pytest.approx((1 + anew) * SAME[row.figure], rel=1e-5)
+        assert row.role == (FITTED if row.case == first else HELD_OUT)
+    with pytest.raises(SpecError, match="has no run of a spec of this name"):
+        command.fidelity(tmp_path / "mine", ["known"], stored=True, out=page)
