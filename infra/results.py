@@ -102,8 +102,11 @@ def main() -> None:
     folders = [asked.root / name / "published" for name in table.of]
     if missing := [str(folder) for folder in folders if not folder.is_dir()]:
         sys.exit(f"not there: {', '.join(missing)}; tidebench run and tidebench report make them")
-    runs = pd.concat(figures(folder) for folder in folders)
-    result_table(runs, table).to_csv(sys.stdout, index=False, lineterminator="\n")
+    try:
+        rows = result_table(pd.concat(figures(folder) for folder in folders), table)
+    except (KeyError, OSError, ValueError) as error:
+        sys.exit(f"{asked.table}: {error}; tidebench report makes tables again")
+    rows.to_csv(sys.stdout, index=False, lineterminator="\n")
 
 
 if __name__ == "__main__":

@@ -96,6 +96,9 @@ def backtest_errors(recordings: Sequence[ScaledRecording]) -> list[BacktestError
         if origin is not target and origin.job == target.job
     ]
     errors = [error for origin, target in pairs for error in _errors_between(origin, target)]
+    for one in recordings:
+        if one.asked:  # also where only its halves are held against each other
+            with_operators(fit(one.recorded.job), one.recorded, asked=True)
     why_none = ["no job has two recordings, and no first half gives a model"]
     for one in recordings:
         try:
@@ -132,6 +135,10 @@ def _errors_between(origin: ScaledRecording, target: ScaledRecording) -> list[Ba
     fitted, read = origin.recorded.job, target.recorded.job
     job = with_operators(fit(fitted), origin.recorded, asked=origin.asked)
     runs, readings = replays_of(job, read, target.controller, target.options, SEEDS)
+    if np.isnan(job.quiet_latency_s) or np.isnan(readings.latency_s).all():
+        problem = "has no latency to hold shares against; map it or leave the recording out"
+        name = fitted.name if np.isnan(job.quiet_latency_s) else read.name
+        raise SpecError(name, [problem])
     instances = reading_of("instances", readings, np.mean)
     errors = []
     for limit in LIMITS_OVER_REST:

@@ -59,6 +59,12 @@ def fidelity(  # noqa: PLR0913  options of a command
     from include.studies.fidelity.measure import measured_figures, predicted_figures
     from include.studies.fidelity.page import FidelityPage, stored_predictions, stored_unsound
 
+    labels = [Path(name).stem for name in calibration]
+    problems = [] if len(set(labels)) == len(labels) else ["two calibrations have one name"]
+    if stored and (fitted or again is not None):
+        problems.append("--stored keeps what is fitted and measured again; leave those options out")
+    if problems:
+        raise SpecError("fidelity", problems)
     folder, csv = folder.resolve(), out.with_name("results") / "fidelity.csv"
     unsound_csv = csv.with_name("fidelity_unsound.csv")
     before, unsound = stored_predictions(csv), stored_unsound(unsound_csv)
@@ -74,6 +80,9 @@ def fidelity(  # noqa: PLR0913  options of a command
             cases = {one.case: one.role for one in before if one.by == label}
             own = [run for run in runs if case_of(run.spec) in cases]
             seen = {case for case, role in cases.items() if role == FITTED}
+            if not own:
+                known = ", ".join(sorted({one.by for one in before}))
+                raise SpecError("--stored", [f"the page has no runs by {label}, but by {known}"])
         typer.echo(f"simulating {len(own)} with {name} ...")
         predicted = predicted_figures(own, folder.parent, testbed, name, processes or None)
         rows += predictions(label, measured, predicted, seen)
@@ -152,7 +161,7 @@ def _runs_named_in(rows: list[Prediction], experiment: str) -> list[Run]:
     points = load_spec(path).points() if path.is_file() else ()
     runs = [resolve(point) for point in points if case_of(point) in cases]
     if not runs:
-        raise SpecError(experiment, ["the page has no run of a spec of this name"])
+        raise SpecError(experiment, ["the page has no run of a spec of this name that comes along"])
     return runs
 
 

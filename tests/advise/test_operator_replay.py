@@ -36,7 +36,7 @@ from include.testbeds.columns import as_text
 from include.workloads.recordings.operators import read_operators
 from include.workloads.recordings.recording import FloatArray
 from tests.advise.synthetic import EDGES, QUIET_LATENCY_S, STEP_S, job, write_operators
-from tests.command_line import said
+from tests.command_line import refused, said
 
 CONDITIONS = ReplayConditions(instances_at_start=6, max_instances=12, takes_s=5.0, seed=1)
 LOAD: FloatArray = np.array([110 + 50 * math.sin(at / 600) for at in range(0, 7200, 15)])
@@ -257,6 +257,8 @@ def test_backtests_by_operator_give_margins_of_their_own(recorded: Path, tmp_pat
     assert case.margin(case.policies[0]) == margin_of(
         alone, None, "busy time", 2.0 / case.job.quiet_latency_s, by_operator=True
     )
+    listed.write_text(f"- {{recording: {recorded.name}, job: j, controller: ds2, edges: a>b}}\n")
+    assert "store is in none of them" in refused("backtest-errors", str(listed))
     whole = replace(case, job=replace(case.job, operators=None))
     assert whole.margin(case.policies[0]) != case.margin(case.policies[0])
 

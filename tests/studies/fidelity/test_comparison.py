@@ -194,3 +194,10 @@ def test_stored_runs_are_predicted_anew_and_keep_what_was_measured_and_their_rol
         assert row.role == (FITTED if row.case == first else HELD_OUT)
     with pytest.raises(SpecError, match="has no run of a spec of this name"):
         command.fidelity(tmp_path / "mine", ["known"], stored=True, out=page)
+    folder = tmp_path / "flink_tournament"
+    with pytest.raises(SpecError, match="no runs by unknown, but by known, other"):
+        command.fidelity(folder, ["unknown"], stored=True, out=page)
+    with pytest.raises(SpecError) as refused:
+        command.fidelity(folder, ["known", "known.yaml"], stored=True, fitted="803", out=page)
+    assert len(refused.value.problems) == 2
+    assert stored_predictions(csv) == figures
