@@ -44,7 +44,7 @@ class ResultTable(BaseModel):
 
 
 def figures(published: Path) -> pd.DataFrame:
-    """A row per run and BTU of an experiment, with all of its figures and its name."""
+    """A row per run and BTU of an experiment, with all of its figures."""
     tables = {
         name: pd.read_parquet(published / f"{name}.parquet")
         for name in ("metrics", "scaling_total", "outcomes")
@@ -56,8 +56,7 @@ def figures(published: Path) -> pd.DataFrame:
     changes = scaling[["upscaling", "downscaling", "migrations"]].sum(axis=1).rename("changes")
     leases = scaling["hosts_leased"].rename("leases")
     wide = wide.reset_index().merge(hours, "left", ["run", "btu_min"])
-    wide = wide.join(changes, "run").join(leases, "run")
-    return wide.assign(experiment=published.parent.name)
+    return wide.join(changes, "run").join(leases, "run")
 
 
 def result_table(runs: pd.DataFrame, table: ResultTable) -> pd.DataFrame:

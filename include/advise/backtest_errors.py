@@ -21,7 +21,6 @@ from include.advise.replay import ReplayConditions
 from include.files.plain_yaml import input_yaml
 from include.model.errors import SpecError
 from include.workloads.recordings import parse_mapping, read_recording
-from include.workloads.recordings.recording import FloatArray
 from include.workloads.topologies import validation_problems
 
 _ANY = ReplayConditions(instances_at_start=1, max_instances=1)
@@ -96,13 +95,13 @@ def backtest_errors(recordings: Sequence[ScaledRecording]) -> list[BacktestError
         if origin is not target and origin.job == target.job
     ]
     errors = [error for origin, target in pairs for error in _errors_between(origin, target)]
-    for one in recordings:
-        if one.asked:  # also where only its halves are held against each other
-            with_operators(fit(one.recorded.job), one.recorded, asked=True)
+    for scaled in recordings:
+        if scaled.asked:  # also where only its halves are held against each other
+            with_operators(fit(scaled.recorded.job), scaled.recorded, asked=True)
     why_none = ["no job has two recordings, and no first half gives a model"]
-    for one in recordings:
+    for scaled in recordings:
         try:
-            errors += _errors_between(_half(one, 0), _half(one, 1))
+            errors += _errors_between(_half(scaled, 0), _half(scaled, 1))
         except SpecError as error:  # mostly it is too short
             why_none += [f"{error.source}: {problem}" for problem in error.problems]
     if not errors:
@@ -113,21 +112,23 @@ def backtest_errors(recordings: Sequence[ScaledRecording]) -> list[BacktestError
 def _half(scaled: ScaledRecording, half: int) -> ScaledRecording:
     """The first or the second half, as a recording of its own."""
     job, operators = scaled.recorded.job, scaled.recorded.operators
-    half_s = float(job.times_s[job.times_s.size // 2])
-
-    def part(times_s: FloatArray, readings: Mapping[str, FloatArray]) -> dict[str, Any]:
-        rows = (times_s >= half_s) == bool(half)
-        cut = {name: values[rows] for name, values in readings.items()}
-        return {"times_s": times_s[rows] - half * half_s, "readings": cut}
-
-    name = f"{job.name}, {('first', 'second')[half]} half"
-    job = replace(job, name=name, **part(job.times_s, job.readings))
+    middle_s = job.times_s[job.times_s.size // 2]
+    rows = (job.times_s >= middle_s) == bool(half)
+    job = replace(
+        job,
+        name=f"{job.name}, {('first', 'second')[half]} half",
+        times_s=job.times_s[rows] - half * middle_s,
+        readings={signal: values[rows] for signal, values in job.readings.items()},
+    )
     if operators is not None:
-        recorded, edges = operators
-        of = {name: part(recorded.times_s, one) for name, one in recorded.readings.items()}
-        times_s = next(iter(of.values()))["times_s"]
-        readings = {name: one["readings"] for name, one in of.items()}
-        operators = replace(recorded, times_s=times_s, readings=readings), edges
+        recording, edges = operators
+        rows = (recording.times_s >= middle_s) == bool(half)
+        readings = {
+            operator: {kind: values[rows] for kind, values in kinds.items()}
+            for operator, kinds in recording.readings.items()
+        }
+        times_s = recording.times_s[rows] - half * middle_s
+        operators = replace(recording, times_s=times_s, readings=readings), edges
     return replace(scaled, recorded=Recorded(job, operators), asked=False)
 
 

@@ -80,7 +80,7 @@ def margin_of(
     largest error is taken (n + 1) / n times: of n draws from 0 to an unknown end that is the
     unbiased estimate of the end. Shares are of the limits on both sides of the one asked for.
     """
-    errors = [one for one in errors if one.by_operator == by_operator] or errors
+    errors = [error for error in errors if error.by_operator == by_operator] or errors
     if fitted_under is not None:
         redeployed = fitted_under == BUSY_TIME
         same = [one for one in errors if (one.fitted_under == BUSY_TIME) == redeployed]

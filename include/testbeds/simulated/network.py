@@ -404,10 +404,10 @@ class QueueingNetwork:
             restored=widened(arrays.get("restored", self.state.restored), 1, slots),
             clock=arrays.get("clock", self.state.clock).copy(),
         )
-        for operator in range(len(self.names) if self.bounded else 0):
-            self._keep_shares(operator)
         if self.bounded:
             self._keep_rooms()
+            for operator in range(len(self.names)):
+                self._keep_shares(operator)
         self._skip_stalls(int(arrays["stalls_begun"][0]))
         for node in np.flatnonzero(nodes[:, kernel.DRAWN] % BLOCK):
             self._refill(int(node))
