@@ -40,6 +40,9 @@ class ScaledRecording:
     options: Mapping[str, Any]
 
 
+HOW_TO_LIST = "write - {recording: a.csv, job: NAME, controller: hpa, options: {target_cpu: 0.35}}"
+
+
 class _Entry(BaseModel):
     """A recording as the file names it; a path is relative to the file."""
 
@@ -58,8 +61,9 @@ def read_scaled(path: Path) -> list[ScaledRecording]:
         raw = input_yaml(path, "list of recordings")
         entries = TypeAdapter(list[_Entry]).validate_python(raw)
     except ValidationError as error:
-        how = "write - {recording: a.csv, job: NAME, controller: hpa, options: {target_cpu: 0.35}}"
-        raise SpecError(path.name, [*validation_problems(error), how]) from None
+        raise SpecError(path.name, [*validation_problems(error), HOW_TO_LIST]) from None
+    if not entries:
+        raise SpecError(path.name, ["names no recording", HOW_TO_LIST])
     recordings, problems = [], list[str]()
     for entry in entries:
         try:

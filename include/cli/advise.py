@@ -121,6 +121,8 @@ def backtest_errors(
     from include.advise.margins import errors_csv
     from include.files.whole import write_bytes
 
+    if out.is_dir():
+        raise SpecError("--out", [f"{out} is a folder; name the file to write in it"])
     errors = errors_of(read_scaled(recordings))
     write_bytes(out.resolve(), errors_csv(errors).encode())
     typer.echo(f"Written: {out}. To use it: {command('advise', 'RECORDING', '--errors', out)} ...")

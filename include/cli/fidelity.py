@@ -69,6 +69,7 @@ def fidelity(  # noqa: PLR0913  options of a command
     unsound_csv = csv.with_name("fidelity_unsound.csv")
     before, unsound = stored_predictions(csv), stored_unsound(unsound_csv)
     rows: list[Prediction] = []
+    runs_again = _runs_of(again.resolve())[0] if again is not None else []
     runs, left_out = (_runs_named_in(before, folder.name), []) if stored else _runs_of(folder)
     typer.echo(f"{len(runs)} runs count, {len(left_out)} do not; building tables ...")
     measured = measured_in(before) if stored else measured_figures(runs, folder.parent)
@@ -87,7 +88,7 @@ def fidelity(  # noqa: PLR0913  options of a command
         predicted = predicted_figures(own, folder.parent, testbed, name, processes or None)
         rows += predictions(label, measured, predicted, seen)
     if again is not None:
-        twice = measured_figures(_runs_of(again.resolve())[0], again.resolve().parent)
+        twice = measured_figures(runs_again, again.resolve().parent)
         rows += predictions(AGAIN, measured, twice, seen)
     options = [part for name in calibration for part in ("--calibration", Path(name).stem)]
     options += ["--fitted", fitted] if fitted else []

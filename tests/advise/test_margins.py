@@ -223,6 +223,9 @@ def test_a_table_of_ones_own_recordings_is_made_and_taken(tmp_path: Path) -> Non
     assert case.errors == errors
     listed.write_text("- {recording: no.csv, job: j, controller: hpaa}\n- {job: j}\n")
     assert "recording" in refused("backtest-errors", str(listed))
+    assert "name the file" in refused("backtest-errors", str(listed), "--out", str(tmp_path))
+    listed.write_text("[]\n")
+    assert "names no recording" in refused("backtest-errors", str(listed))
 
 
 def test_the_margins_of_the_docs_are_those_of_the_table() -> None:

@@ -9,9 +9,10 @@ from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 from statistics import fmean
 
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
 from include.files.whole import csv_text
+from include.model.errors import SpecError
 from include.studies.fidelity.comparison import (
     AGAIN,
     FITTED,
@@ -63,12 +64,18 @@ class FidelityPage:
 
 
 def stored_predictions(path: Path) -> list[Prediction]:
-    """The rows of a file that :meth:`FidelityPage.csv_text` wrote; none where there is no file."""
+    """The rows of a file that :meth:`FidelityPage.csv_text` wrote; none where there is no file.
+    Raises SpecError when it is damaged."""
     if not path.is_file():
         return []
     with path.open(newline="") as file:
-        rows = [{**row, "holds": row["holds"] or None} for row in csv.DictReader(file)]
-    return TypeAdapter(list[Prediction]).validate_python(rows)
+        rows = [{**row, "holds": row.get("holds") or None} for row in csv.DictReader(file)]
+    try:
+        return TypeAdapter(list[Prediction]).validate_python(rows)
+    except ValidationError as error:
+        lines = sorted({int(one["loc"][0]) + 2 for one in error.errors()})
+        problem = f"damaged in {len(lines)} rows, first in line {lines[0]}"
+        raise SpecError(str(path), [f"{problem}; restore it, or move it away"]) from None
 
 
 def stored_unsound(path: Path) -> dict[str, str]:

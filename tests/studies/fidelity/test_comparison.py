@@ -128,6 +128,9 @@ def test_the_page_has_every_run_and_says_what_is_beyond_a_limit_and_what_does_no
     (tmp_path / "fidelity.csv").write_text(page.csv_text())
     stored = stored_predictions(tmp_path / "fidelity.csv")
     assert replace(page, rows=stored).markdown() == text
+    (tmp_path / "cut.csv").write_text(page.csv_text()[:-40])
+    with pytest.raises(SpecError, match=f"1 rows, first in line {1 + 2 * len(FIGURES)}"):
+        stored_predictions(tmp_path / "cut.csv")
     (tmp_path / "unsound.csv").write_text(page.unsound_csv_text())
     assert stored_unsound(tmp_path / "unsound.csv") == page.unsound
     assert stored_predictions(tmp_path / "none.csv") == []
