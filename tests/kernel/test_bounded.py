@@ -15,10 +15,15 @@ from tests.kernel.worlds import a_network, poisson_us, publish, records_cut, wai
 S = 1_000_000
 
 
+BUFFERS = 4
+"""Between one that sends and one that receives."""
+
+
 def a_chain(*service_ms: float, room: int = 1, **changes):
-    """Operators O1, O2, ... behind one source, with room for so many items per instance."""
+    """Operators O1, O2, ... behind one source, with room for so many items where one instance sends
+    to one."""
     operators = [an_operator(f"O{n}", service_ms=ms) for n, ms in enumerate(service_ms, start=1)]
-    buffers = dict.fromkeys([op.name for op in operators], room)
+    buffers = dict.fromkeys([op.name for op in operators], room / BUFFERS)
     return a_network(topology=a_topology(*operators), buffer_items=buffers, **changes)
 
 
@@ -39,7 +44,7 @@ def test_the_share_of_time_at_the_source_is_that_of_m_m_1(rate_per_s: float, roo
     arrivals_us = poisson_us(rate_per_s, 20_000)
     free, bounded = (
         a_network(arrivals_us, service_cv=1.0, **buffers)
-        for buffers in ({}, {"buffer_items": {"O1": room}})
+        for buffers in ({}, {"buffer_items": {"O1": room / BUFFERS}})
     )
     for network in (free, bounded):
         network.advance(10**12)
@@ -83,7 +88,7 @@ def test_items_are_sent_once_there_is_room() -> None:
     """Four at once to one instance of a second with room for one: those behind wait at the source,
     so each is a second in the buffer, and is as old as it is since the source had it."""
     network = a_network(
-        np.array([0, 1, 2, 3]), service_cv=0.0, buffer_items={"O1": 1}, duration_s=60
+        np.array([0, 1, 2, 3]), service_cv=0.0, buffer_items={"O1": 1 / BUFFERS}, duration_s=60
     )
     network.advance(20 * S)
     rows = network.take_records()
@@ -105,11 +110,15 @@ def test_what_was_in_buffers_stays_together_and_comes_first() -> None:
     """Of three full instances the second leaves: what it held goes to the second that is left, what
     the third held to the first, which has more then than there is room for."""
     network = a_network(
-        np.arange(15), servers=3, service_cv=0.0, buffer_items={"O1": 4}, duration_s=60
+        np.arange(15),
+        servers=3,
+        service_cv=0.0,
+        buffer_items={"O1": 4 / (3 + 1 / 3)},
+        duration_s=60,
     )
     network.advance(S // 2)
     assert network.state.holding[0, :3, kernel.HELD].tolist() == [4, 4, 4]
-    network.start_again([], [2], S // 2, 3 * S)
+    network.start_again([], [2], S // 2, 3 * S, np.zeros(1, dtype=np.int64))
     assert network.state.holding[0, :3, kernel.HELD].tolist() == [8, 0, 4]
     assert network.restoring
     network.advance(7 * S)  # since 3 s, so the shorter of the two is done
@@ -155,14 +164,24 @@ def test_all_operators_have_a_bound_or_none() -> None:
     assert "not both" in str(caught.value)
 
 
-@pytest.mark.parametrize("senders", [1, 4])
-def test_there_is_room_for_items_of_every_instance_that_sends_some(senders: int) -> None:
-    """On Flink one instance of 92 ms had up to 198 items before it from 15 instances, 251 from 19:
-    13 of each. Here it is 3 of each; one more of each finds no room (blocking after service)."""
-    network = a_chain(10.0, 1000.0, room=3, service_cv=0.0, duration_s=60)
-    for instance in range(2, senders + 1):
-        network.add_server(0, instance, 0, 0)
-    publish(network, np.zeros(100, dtype=np.int64))
-    network.advance(S // 2)
-    assert network.state.holding[1, 0, kernel.HELD] == 3 * senders
-    assert network.state.nodes[0, kernel.COMPLETED] >= 3 * senders + 1
+@pytest.mark.parametrize(
+    ("senders", "receivers", "buffers"), [(1, 1, 4), (4, 1, 13), (1, 2, 3.5), (1, 4, 3.25)]
+)
+def test_room_is_that_of_the_buffers_between_senders_and_receivers(
+    senders: int, receivers: int, buffers: float
+) -> None:
+    """On Flink one instance of 92 ms had up to 198 items before it from 15 instances, 251 from 19,
+    and one fed by a source up to 20: five in a buffer. Here there are eight. One more of each
+    sender finds no room (blocking after service)."""
+    network = a_chain(10.0, 1000.0, room=8 * BUFFERS, service_cv=0.0, duration_s=60)
+    for operator, count in enumerate((senders, receivers)):
+        for instance in range(2, count + 1):
+            network.add_server(operator, instance, 0, 0)
+    publish(network, np.zeros(400, dtype=np.int64))
+    network.advance(9 * S // 10)
+    held = network.state.holding[1, :receivers, kernel.HELD]
+    in_all = network.state.nodes[0, kernel.COMPLETED]
+    if senders > 1 or receivers == 1:
+        assert held.tolist() == [8 * buffers]
+        assert in_all >= 8 * buffers + 1
+    assert network.state.room[1] == 8 * buffers

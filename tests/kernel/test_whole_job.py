@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -24,8 +25,16 @@ GAP_S = 3.0
 HOT = {"gap_s": [GAP_S], "hot_s": [9, 9], "hot_factor": [2, 2]}
 
 
-def a_job(level: float = 0.9, *, room: int = 0, **changes: Any) -> SimulatedTestbed:
-    """One instance of O1, of a second an item, on host-1; ``level`` items a second, evenly."""
+def a_job(
+    level: float = 0.9,
+    *,
+    room: float = 0,
+    behind: bool = False,
+    behind_ms: float = 1.0,
+    **changes: Any,
+) -> SimulatedTestbed:
+    """One instance of O1, of a second an item, on host-1; ``level`` items a second, evenly. With
+    ``behind`` one of O2 gets what it does. ``room`` items are in a buffer."""
     calibration = {
         "latency_ms": 0,
         "service_cv": 0,
@@ -36,10 +45,12 @@ def a_job(level: float = 0.9, *, room: int = 0, **changes: Any) -> SimulatedTest
         "drain_s": 0,
         "rescale": {"gap_s": [GAP_S]},
     }
+    operators = [an_operator("O1", service_ms=1000.0)]
+    operators += [an_operator("O2", service_ms=behind_ms)] if behind else []
     if room:
-        calibration["buffer_items"] = {"O1": room}
+        calibration["buffer_items"] = {op.name: room for op in operators}
     config = a_config(
-        a_topology(an_operator("O1", service_ms=1000.0)),
+        a_topology(*operators),
         level,
         duration_s=600.0,
         seed=1,
@@ -47,14 +58,24 @@ def a_job(level: float = 0.9, *, room: int = 0, **changes: Any) -> SimulatedTest
         calibration=calibration | changes,
     )
     testbed = SimulatedTestbed(config)
-    testbed.deploy(decision(LeaseHost(SMALL.name, "first"), StartInstance("O1", "first")))
+    starts = [StartInstance(op.name, "first") for op in operators]
+    testbed.deploy(decision(LeaseHost(SMALL.name, "first"), *starts))
     return testbed
 
 
+def restarts(testbed: SimulatedTestbed) -> list[tuple[float, float]]:
+    """When the job was stopped, and for how many seconds."""
+    return restarts_of(testbed.take_measurements().get("event", {}))
+
+
+def restarts_of(events: Mapping[str, Any]) -> list[tuple[float, float]]:
+    rows = zip(*(events.get(name, []) for name in ("time_s", "event", "detail")), strict=True)
+    down = [(at_s, detail) for at_s, event, detail in rows if event == "job_restart"]
+    return [(at_s, float(detail.split("down for ")[1].split()[0])) for at_s, detail in down]
+
+
 def restarts_s(testbed: SimulatedTestbed) -> list[float]:
-    events = testbed.take_measurements().get("event", {"time_s": [], "event": []})
-    pairs = zip(events["time_s"], events["event"], strict=True)
-    return [at_s for at_s, event in pairs if event == "job_restart"]
+    return [at_s for at_s, _ in restarts(testbed)]
 
 
 def done_s(testbed: SimulatedTestbed) -> np.ndarray:
@@ -79,9 +100,9 @@ def test_nothing_is_done_in_a_rescale_but_what_was_begun() -> None:
     assert around.tolist() == pytest.approx([50, 51, 50.5 + GAP_S + 1, 50.5 + GAP_S + 1])
 
 
-@pytest.mark.parametrize("room", [0, 5])
+@pytest.mark.parametrize("room", [0, 0.25])
 @pytest.mark.parametrize("packs", [False, True])
-def test_items_that_begin_in_the_hot_phase_take_longer(room: int, packs: bool) -> None:
+def test_items_that_begin_in_the_hot_phase_take_longer(room: float, packs: bool) -> None:
     """Up at 43 s and hot until 52 s: of a second each, they take two until 53 s, and one again."""
     testbed = a_job(level=5.0, room=room, rescale=HOT | {"packs": packs})
     apply_at(testbed, 40, StartInstance("O1", "host-1"))
@@ -194,17 +215,46 @@ def test_every_instance_that_runs_after_it_makes_a_rescale_longer() -> None:
     assert paused_s == [2.0, 4.5]
 
 
-def test_no_rescale_before_what_was_in_buffers_is_worked_off() -> None:
-    """Five items of a second are in the buffer at the first rescale; the next is asked for at once
-    and begins when the last of them has begun, as soon as it is looked for."""
+def test_no_rescale_while_more_is_restored_than_a_buffer_holds() -> None:
+    """A buffer holds five items and an instance has four: twenty of a second are restored at 44 s,
+    all with the first instance. The next rescale is asked for at once, and its checkpoint begins
+    when five are left, as soon as it is looked for. It takes as long as they do."""
     testbed = a_job(level=5.0, room=5)
-    apply_at(testbed, 40, StartInstance("O1", "host-1"))
+    apply_at(testbed, 40.5, StartInstance("O1", "host-1"))
     apply_at(testbed, 41, StartInstance("O1", "host-1"))
     testbed.advance_to(100)
-    first, second = restarts_s(testbed)
-    assert first == 40.0
-    # Up again at 43 s, all five with the first instance: the last of them begins at 47 s.
-    assert 47 <= second <= 47.5
+    (first, first_s), (second, second_s) = restarts(testbed)
+    assert (first, first_s) == (40.5, 0.5 + GAP_S), "the item in service ends at 41 s"
+    assert 58 <= second <= 58.5
+    assert second_s == pytest.approx(5 + GAP_S, abs=0.01)
+
+
+def test_operators_behind_one_that_goes_on_are_sent_what_it_does_and_wait_for_the_start() -> None:
+    """O1 has five items of a second left when the second checkpoint begins. What it does until
+    then counts, and is in O2's buffers until the job is up: it waits that long there."""
+    testbed = a_job(level=5.0, room=5, behind=True)
+    apply_at(testbed, 40.5, StartInstance("O1", "host-1"))
+    apply_at(testbed, 41, StartInstance("O1", "host-1"))
+    testbed.advance_to(100)
+    taken = testbed.take_measurements()
+    (_, _), (begins_s, takes_s) = restarts_of(taken["event"])
+    rows = to_arrow("processing_duration", taken["processing_duration"]).to_pylist()
+    behind = [row for row in rows if row["operator"] == "O2"]
+    sent_s = {row["time_s"]: row["time_s"] - row["duration_ms"] / 1000 for row in behind}
+    up_s = begins_s + takes_s
+    inside = [done for done, sent in sent_s.items() if begins_s + 0.1 < sent < up_s - GAP_S]
+    assert len(inside) >= 4
+    assert min(inside) >= up_s
+
+
+def test_a_checkpoint_waits_for_an_instance_that_waits_for_room() -> None:
+    """O2 takes two seconds an item and holds O1 up, which gets room once O2 has gone through a
+    buffer of each of its senders: five items."""
+    testbed = a_job(level=5.0, room=5, behind=True, behind_ms=2000.0)
+    apply_at(testbed, 200.5, StartInstance("O1", "host-1"))
+    testbed.advance_to(260)
+    ((_, takes_s),) = restarts(testbed)
+    assert takes_s == pytest.approx(5 * 2 + GAP_S, abs=0.01)
 
 
 def test_a_lost_host_starts_the_job_again() -> None:

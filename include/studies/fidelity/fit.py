@@ -2,19 +2,23 @@
 
 - Service times are what was between the begin and the end of an item at an operator, and what an
   instance takes from there to the begin of the next item, where that one is waiting already.
-- Gaps of rescales are those of the measured table ``rescale``, all of them: one is drawn each time.
-  If they grow with the instances that run after them, by the Theil-Sen slope (Sen 1968) and beyond
-  its interval of 95 %, that is taken out of each and given by itself.
+- Gaps of rescales are those of the measured table ``rescale``, all but those of crashes, without
+  the checkpoint, whose time follows from what instances do: one is drawn each time. If they grow
+  with the instances that run after them, by the Theil-Sen slope (Sen 1968) and beyond its interval
+  of 95 %, that is taken out of each and given by itself.
 - The room in front of an instance is how many items there were in front of one that its source held
   back until it had room: one that was sent late, after a pause, and as its instance began another.
-  Operators behind others cannot be told from ones that had room, so theirs follows from those that
-  sources feed: Flink's buffers have a least size, and may grow with what an instance gets through
-  in a second (buffer debloating).
+  Divided by the number of buffers on the way, its median is what a buffer holds, of any operator,
+  for items are alike. That is looked at while an operator has one instance, for otherwise an item
+  may be held back for another one, and not behind other operators, which cannot be told from ones
+  that had room.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import textwrap
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,6 +40,7 @@ instance had begun another just before."""
 LEAST_ROWS = 50
 """With fewer items that found no room nothing is said of the room."""
 DRAWS = 1000
+INDENT = " " * 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,19 +56,21 @@ class FlinkEstimate:
         return f"{self.low:.4g} to {self.high:.4g}, of {self.rows}"
 
 
+USUAL_BUFFER_ITEMS = FlinkEstimate(5.0, 5.0, 5.0, 0)
+"""If too few items found no room: what has been seen."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FlinkFit:
-    """What some runs say. Service times in ms and room in items, by operator."""
+    """What some runs say. Service times in ms, by operator."""
 
     runs: tuple[str, ...]
     service_ms: Mapping[str, FlinkEstimate]
     service_cv: FlinkEstimate
-    room_items: Mapping[str, FlinkEstimate]
-    """Of operators whose buffers were full at times."""
-    buffer_items: Mapping[str, int]
-    """Of all operators."""
+    buffer_items: FlinkEstimate
+    """What a buffer holds; of no rows if none was full."""
     gap_s: tuple[float, ...]
-    """Without what grows with the instances."""
+    """Without the checkpoint, and without what grows with the instances."""
     per_instance_s: FlinkEstimate
     gap_median_s: FlinkEstimate
     gap_p90_s: FlinkEstimate
@@ -77,18 +84,23 @@ def fit(runs: Sequence[Run], root: Path) -> FlinkFit:
     """Fit to complete runs of one topology. Raises StoreError when nothing was rescaled there."""
     items = [_items(run, root) for run in runs]
     rescales = [measured_rows(store_of(run.spec, root), "rescale") for run in runs]
-    gaps_s, after, undone = (
+    gaps_s, checkpoints_s, after, undone = (
         np.concatenate([table[name].to_numpy().astype(float) for table in rescales])
-        for name in ("gap_s", "instances_after", "reprocessed_items")
+        for name in ("gap_s", "checkpoint_s", "instances_after", "reprocessed_items")
     )
-    measured = ~np.isnan(gaps_s)
+    asked = np.concatenate([table["cause"].to_numpy() != "crash" for table in rescales])
+    measured = ~np.isnan(gaps_s) & asked
     gaps_s, after = gaps_s[measured], after[measured]
     if not gaps_s.size:
         raise StoreError("no run has a rescale whose gap was measured; take runs that were scaled")
-    per_instance = _slope(gaps_s, after)
-    rest_s = (gaps_s - per_instance.value * after).clip(0)
+    starts_s = (gaps_s - checkpoints_s[measured]).clip(0)
+    per_instance = _slope(starts_s, after)
+    rest_s = (starts_s - per_instance.value * after).clip(0)
     topology = runs[0].topology
-    source_fed = {edge.target for edge in topology.edges if edge.origin in topology.source}
+    sources_of = Counter(edge.target for edge in topology.edges if edge.origin in topology.source)
+    fed_by_sources = sources_of.keys() - {
+        edge.target for edge in topology.edges if edge.origin not in topology.source
+    }
     service_ms, variation, weights = {}, [], []
     for name in topology.operator_names:
         took_ms = np.concatenate([one[name].took_ms for one in items if name in one])
@@ -98,19 +110,19 @@ def fit(runs: Sequence[Run], root: Path) -> FlinkFit:
             service_ms[name] = _mean(took_ms + rest_ms)
             variation.append(float(took_ms.std() / took_ms.mean()))
             weights.append(float(took_ms.sum()))
-    estimates = {}
-    for name in topology.operator_names:
-        full = [one[name].in_front[one[name].held_back] for one in items if name in one]
-        in_front = np.concatenate(full) if full else np.zeros(0)
-        if name in source_fed and in_front.size >= LEAST_ROWS:
-            estimates[name] = _mean(in_front + 1)  # it had room itself
+    held_back = [
+        one[name].per_buffer(sources_of[name])
+        for one in items
+        for name in sorted(fed_by_sources & one.keys())
+    ]
+    per_buffer = np.concatenate([np.zeros(0), *held_back])
+    full = per_buffer.size >= LEAST_ROWS
     cv = float(np.average(variation, weights=weights))
     return FlinkFit(
         runs=tuple(f"{run.spec.experiment}/{run.spec.run_id}" for run in runs),
         service_ms=service_ms,
         service_cv=FlinkEstimate(cv, min(variation), max(variation), len(variation)),
-        room_items=estimates,
-        buffer_items=dict(_buffers(service_ms, estimates)),
+        buffer_items=_quantile(per_buffer, 0.5) if full else USUAL_BUFFER_ITEMS,
         gap_s=tuple(float(gap_s) for gap_s in np.sort(rest_s).round(2)),
         per_instance_s=per_instance,
         gap_median_s=_quantile(gaps_s, 0.5),
@@ -132,6 +144,13 @@ class _Items:
     """From the end of an item to the begin of the next one of its instance, if that waited."""
     in_front: F64
     held_back: NDArray[np.bool_]
+    alone: NDArray[np.bool_]
+    """Whether no other instance of the operator had items since the job was started last."""
+
+    def per_buffer(self, senders: int) -> F64:
+        """Of those held back: the items that there was room for, it among them, by buffer."""
+        buffers = 3 * senders + 1  # QueueingNetwork, with one that receives
+        return np.asarray((self.in_front[self.held_back & self.alone] + 1) / buffers)
 
 
 def _items(run: Run, root: Path) -> dict[str, _Items]:
@@ -144,6 +163,8 @@ def _items(run: Run, root: Path) -> dict[str, _Items]:
     started_us = sent_us + np.rint(wait_ms * 1e3).astype(np.int64)
     took_us = np.rint((duration_ms - wait_ms) * 1e3).astype(np.int64)
     late = (age_ms - duration_ms) * 1e3 > LATE_US
+    ups_us = np.sort(measured_rows(store_of(run.spec, root), "rescale")["up_s"].to_numpy()) * 1e6
+    start = np.searchsorted(ups_us, started_us)
     items = {}
     for name in np.unique(operator).tolist():
         own = np.flatnonzero(operator == name)
@@ -163,31 +184,17 @@ def _items(run: Run, root: Path) -> dict[str, _Items]:
             waited = sent_us_of[1:] < done_us[:-1]
             between.append((begun_us[1:] - done_us[:-1])[waited] / 1000)
             since_us[at] = np.where(begun > 0, sent - begun_us[begun - 1], AT_ONCE_US)
+        pairs = np.unique(
+            np.stack([start[own], np.unique(instance[own], return_inverse=True)[1]]), axis=1
+        )
         items[name] = _Items(
+            alone=np.bincount(pairs[0])[start[own]] == 1,
             took_ms=took_us[own] / 1000,
             between_ms=np.concatenate(between),
             in_front=in_front.clip(0),
             held_back=late[own] & paused & (since_us < AT_ONCE_US),
         )
     return items
-
-
-def _buffers(
-    service_ms: Mapping[str, FlinkEstimate], buffers: Mapping[str, FlinkEstimate]
-) -> Iterator[tuple[str, int]]:
-    """Room of every operator: as found, else ``least + seconds / service time``, fitted to those
-    that were found; without any 16, which is the order of what has been seen."""
-    rates = np.array([1000 / service_ms[name].value for name in buffers])
-    rooms = np.array([one.value for one in buffers.values()])
-    if len(buffers) > 1:
-        seconds, least = np.polyfit(rates, rooms, 1)
-        if seconds < 0:
-            seconds, least = 0.0, float(rooms.mean())
-    else:
-        seconds, least = 0.0, float(rooms.mean()) if len(buffers) else 16.0
-    for name, service in service_ms.items():
-        room = buffers[name].value if name in buffers else least + seconds * 1000 / service.value
-        yield name, max(1, round(room))
 
 
 def _boots(runs: Sequence[Run], root: Path) -> tuple[float, float]:
@@ -260,7 +267,7 @@ def _quantile(values: F64, share: float) -> FlinkEstimate:
 def as_yaml(fitted: FlinkFit, memory_factor: float) -> str:
     """A calibration file of the simulator, with what it has seen and how sure it is."""
     width = max(map(len, fitted.service_ms))
-    gaps = [f"{gap_s:g}" for gap_s in fitted.gap_s]
+    gaps = ", ".join(f"{gap_s:g}" for gap_s in fitted.gap_s)
     lines = [
         "# The simulator's parameters for a job on Flink, written by `tidebench fit-flink` from",
         *(f"#   {run}" for run in fitted.runs),
@@ -277,21 +284,16 @@ def as_yaml(fitted: FlinkFit, memory_factor: float) -> str:
         "drain_s: 0",
         "sample_every_items: 1",
         "cpu_noise: 0",
-        "# Room in front of an instance, items, for each that sends to it. Full at times were the",
-        "# buffers of those with an interval; that of the others follows from theirs.",
-        "buffer_items:",
-        *(
-            f"  {name:<{width}}: {room}"
-            + (f"  # {fitted.room_items[name]}" if name in fitted.room_items else "")
-            for name, room in fitted.buffer_items.items()
-        ),
-        f"# {len(gaps)} gaps. Median {fitted.gap_median_s.value:.2f} s ({fitted.gap_median_s});",
-        f"# 90th percentile {fitted.gap_p90_s.value:.2f} s ({fitted.gap_p90_s});",
+        f"buffer_items:  # of each buffer, {fitted.buffer_items}",
+        *(f"  {name:<{width}}: {fitted.buffer_items.value:.3g}" for name in fitted.service_ms),
+        f"# {len(fitted.gap_s)} gaps. With the checkpoint they have",
+        f"# a median of {fitted.gap_median_s.value:.2f} s ({fitted.gap_median_s}),",
+        f"# a 90th percentile of {fitted.gap_p90_s.value:.2f} s ({fitted.gap_p90_s});",
         f"# items done again, median {fitted.undone_items.value:.0f} ({fitted.undone_items}).",
         "rescale:",
         "  packs: true",
         f"  per_instance_s: {fitted.per_instance_s.value:.3g}  # {fitted.per_instance_s}",
-        "  gap_s:",
-        *(f"    - {gap}" for gap in gaps),
+        "  gap_s:  # after the checkpoint",
+        *textwrap.wrap(f"[{gaps}]", 95, initial_indent=INDENT, subsequent_indent=f"{INDENT} "),
     ]
-    return "\n".join(lines) + "\n"
+    return "\n".join(line.rstrip() for line in lines) + "\n"

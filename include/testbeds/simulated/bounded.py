@@ -43,6 +43,7 @@ from include.testbeds.simulated.kernel import (
     NUMBERED,
     OPEN,
     ORPHANS,
+    PLACES_FULL,
     READY_US,
     RESUME_US,
     SERVERS,
@@ -73,7 +74,8 @@ def _next_deal(o, now_us, before_us, net):
     """When the next item of operator ``o`` is dealt out, by which edge and to whom.
 
     The head that came first goes to the instance whose turn it is; where that has no room, nobody
-    gets anything. Returns ``before_us`` and -1 when nothing is dealt before that.
+    gets anything. An operator that stands still is sent what other operators did, and nothing by
+    sources. Returns ``before_us`` and -1 when nothing is dealt before that.
     """
     items, edges, servers, holding = net.items, net.edges, net.servers, net.holding
     edge, arrived_us = -1, before_us
@@ -93,7 +95,10 @@ def _next_deal(o, now_us, before_us, net):
                 slot, at_us = s, ready_us
     if slot < 0 or holding[o, slot, HELD] >= net.room[o]:
         return before_us, -1, -1
-    return _after_stalls(o, max(at_us, net.nodes[o, RESUME_US]), net.stalls_us), edge, slot
+    at_us, head = max(at_us, net.nodes[o, RESUME_US]), edges[edge, HEAD]
+    if items[head, PUBLISHED] == items[head, BORN]:
+        at_us = _after_stalls(o, at_us, net.stalls_us)
+    return at_us, edge, slot
 
 
 @compiled
@@ -198,6 +203,8 @@ def advance(net, until_us, sample_every, resolution_us, transfers):
             _start(starting, server, start_us, net)
             at_us = start_us
         elif edge >= 0:
+            if net.holding[o, s, HELD] == net.held.shape[2]:
+                return PLACES_FULL * KIND
             _deal(o, edge, s, at_us, net)
         elif o >= 0:
             code = _finish(

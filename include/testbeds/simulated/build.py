@@ -17,6 +17,7 @@ from include.testbeds.virtual.jit import start_numba
 from include.workloads.pattern import Levels
 
 FIRST_ITEMS, FIRST_SLOTS, FIRST_RECORDS, FIRST_ORPHANS, FIRST_STALLS = 256, 8, 4096, 8, 4
+FIRST_PLACES = 16
 
 
 def build_network(
@@ -46,7 +47,7 @@ def build_network(
     ]
     in_first = np.searchsorted(targets, np.arange(len(names) + 1)).astype(np.int64)
     places = calibration.prefetch * int(np.diff(in_first).max())  # so many items of every edge
-    places = max([places, *calibration.buffer_items.values()])
+    places = FIRST_PLACES if calibration.buffer_items else places
     state = kernel.NetworkState(
         in_first=in_first,
         out_first=np.searchsorted(np.sort(origin), np.arange(len(origins) + 1)).astype(np.int64),

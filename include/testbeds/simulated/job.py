@@ -3,11 +3,12 @@
 All that was decided and can be carried out becomes one rescale, as on the testbed ``flink``:
 instances that start join once their host has booted, those that stop serve until then, and what is
 decided while a rescale is under way waits for the next one. A rescale begins with a checkpoint:
-from there on nothing is done that counts until the job is up again, for what is done is done again.
-Items that begin in the hot phase after that take longer.
+what an operator does once it has taken part in it does not count, for it is done again. Items that
+begin in the hot phase after that take longer.
 
 With bounded buffers a checkpoint is not possible while instances still go through what was in
-their buffers when the job was started last (Flink declines one with "tasks not ready").
+their buffers when the job was started last (Flink declines one with "tasks not ready"), and it
+takes as long as the last instance needs to take part (:meth:`QueueingNetwork.checkpoint`).
 """
 
 from __future__ import annotations
@@ -131,20 +132,21 @@ class WholeJob:
             for old in fleet.replaced_by(number):
                 old.successor, old.stopped_us = 0, now_us
         runs = sum(one.serves for one in fleet.instances.values()) - len(self.joins_us)
-        gap_s = self.settings.gap(self.cloud.draws, self.rescales, runs)
+        goes_on_us, checkpoint_us = network.checkpoint(now_us)
+        gap_us = checkpoint_us + us(self.settings.gap(self.cloud.draws, self.rescales, runs))
         self.was_up_us = self.started_us(now_us)
-        self.up_us, self.asked_us = now_us + us(gap_s), -1
-        self.paused_us += us(gap_s)
+        self.up_us, self.asked_us = now_us + gap_us, -1
+        self.paused_us += gap_us
         hot_us, factor = self.settings.hot_phase(self.cloud.draws, self.rescales)
         self.hot_until_us = self.up_us + hot_us
         self.hot_permille = max(1, round(USUAL_PERMILLE / factor))
         for number in joining:
             fleet.instances[number].ready_us = self.up_us
         leaving = [one.number for one in self._leaving()]
-        network.start_again(joining, leaving, now_us, self.up_us)
+        network.start_again(joining, leaving, now_us, self.up_us, goes_on_us)
         if self.settings.packs:
             self._pack(now_us)
-        detail = f"{why}, down for {gap_s:.2f} s, {len(joining)} instances joined"
+        detail = f"{why}, down for {gap_us / 1e6:.2f} s, {len(joining)} instances joined"
         self.cloud.events.append((now_us / 1e6, "job_restart", "job", detail))
 
     def _pack(self, now_us: int) -> None:

@@ -42,7 +42,7 @@ BLOCK = 16384
 NEVER = np.iinfo(np.int64).max
 
 DONE = -1
-DRAWS_DRY, EDGE_FULL, RECORDS_FULL = 1, 2, 3
+DRAWS_DRY, EDGE_FULL, RECORDS_FULL, PLACES_FULL = 1, 2, 3, 4
 KIND = 1_000_000
 """`advance` returns DONE, or kind * KIND + index of what the caller must refill or grow."""
 

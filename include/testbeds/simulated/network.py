@@ -73,6 +73,8 @@ class QueueingNetwork:
                 self._refill(index)
             elif kind == kernel.EDGE_FULL:
                 self._grow(index)
+            elif kind == kernel.PLACES_FULL:
+                self._make_places(2 * self.state.held.shape[2])
             else:
                 self._put(records=widened(self.state.records, 0, 2 * len(self.state.records)))
 
@@ -168,13 +170,56 @@ class QueueingNetwork:
 
     @property
     def restoring(self) -> bool:
-        """Whether an instance still has items of those it held when the job was started last."""
-        return bool((self.state.restored * self.slots_in_use()).any())
+        """Whether an instance has more of what it took over than a buffer of each sender holds.
+
+        Flink calls a task running, and lets a checkpoint begin, once what was in buffers of its
+        own is done. What was in those of its senders comes after that.
+        """
+        return self.bounded and bool((self._most_restored() > self._items_of_a_round()).any())
+
+    def checkpoint(self, now_us: int) -> tuple[I64, int]:
+        """How long every operator goes on after a checkpoint began, (operators,), and how long all
+        of it takes, us.
+
+        An instance takes part between two items, once it has done what it took over and has sent
+        what it did. One that waits for room gets it when its receiver has gone through a buffer of
+        each of its senders.
+        """
+        state, operators = self.state, len(self.names)
+        if not self.bounded:
+            return np.zeros(operators, dtype=np.int64), 0
+        service_us = np.array([self.calibration.service_ms[name] * 1000 for name in self.names])
+        goes_on_us = np.rint(self._most_restored() * service_us).astype(np.int64)
+        round_us = np.rint(self._items_of_a_round() * service_us).astype(np.int64)
+        servers = state.servers[:, : self.slots_in_use().shape[1]]
+        busy = self.slots_in_use() & (servers[:, :, kernel.BUSY] == 1)
+        items_end_us = servers[:, :, kernel.DONE_US][busy] - now_us
+        sent = state.out_edge[: state.out_first[operators]]
+        head, tail = state.edges[sent, rings.HEAD], state.edges[sent, rings.TAIL]
+        waits = head < tail
+        waits[waits] = state.items[head[waits], rings.ARRIVAL] <= now_us
+        full = np.searchsorted(state.in_first, sent[waits], side="right") - 1
+        room_us = (goes_on_us + round_us)[full]
+        ends_us = np.concatenate([items_end_us, goes_on_us, room_us])
+        return goes_on_us, int(ends_us.max(initial=0))
+
+    def _most_restored(self) -> I64:
+        """Of what it held when the job was started last, the most that an instance still has, by
+        operator."""
+        used = self.slots_in_use()
+        most: I64 = (self.state.restored[:, : used.shape[1]] * used).max(axis=1, initial=0)
+        return most
 
     def start_again(
-        self, joining: Collection[int], leaving: Collection[int], now_us: int, ready_us: int
+        self,
+        joining: Collection[int],
+        leaving: Collection[int],
+        now_us: int,
+        ready_us: int,
+        goes_on_us: I64,
     ) -> None:
-        """Start the job with other instances; nothing starts from now until ``ready_us``.
+        """Start the job with other instances. From when an operator does not go on any more until
+        ``ready_us`` nothing starts.
 
         What is in the buffers of instance i of an operator then is in those of instance i modulo
         the number of its instances, as Flink restores them, whether there is room for it or not.
@@ -190,7 +235,7 @@ class QueueingNetwork:
                     servers[slot, kernel.READY_US] = ready_us
                     self.state.free_us[operator, slot] = ready_us
             self._restore(operator, before, self._taking(operator), now_us)
-            self.pause(operator, now_us, ready_us)
+            self.pause(operator, now_us + int(goes_on_us[operator]), ready_us)
             self._take_turns(operator)
 
     def _taking(self, operator: int) -> list[int]:
@@ -225,14 +270,29 @@ class QueueingNetwork:
         self._keep_shares(operator)
         self.state.holding[operator, :, kernel.LAST_DEAL] = self.state.turn[operator] // 2
 
-    def _keep_rooms(self) -> None:
-        """Room in front of an instance goes with the number of those that send items to it."""
+    def _connections(self) -> I64:
+        """How many instances and sources send to an instance of every operator; at least one."""
         senders = {name: len(self._taking(o)) for o, name in enumerate(self.names)}
-        for o, name in enumerate(self.names):
-            edges = (edge for edge in self.topology.edges if edge.target == name)
-            connections = sum(senders.get(edge.origin, 1) for edge in edges)
-            self.state.room[o] = self.calibration.buffer_items[name] * max(1, connections)
-        self._make_places(int(self.state.room.max()))
+        counts = dict.fromkeys(self.names, 0)
+        for edge in self.topology.edges:
+            counts[edge.target] += senders.get(edge.origin, 1)
+        return np.array([max(1, counts[name]) for name in self.names], dtype=np.int64)
+
+    def _items_of_a_round(self) -> I64:
+        """Items in a buffer of every sender, by operator."""
+        buffer_items = [self.calibration.buffer_items[name] for name in self.names]
+        return np.rint(buffer_items * self._connections()).astype(np.int64)
+
+    def _keep_rooms(self) -> None:
+        """Room in front of an instance, as the buffers of the testbed ``flink`` are.
+
+        A sender has one for each of its receivers and one that they share, a receiver the same; a
+        connection takes two of its sender's at most.
+        """
+        for o, (name, senders) in enumerate(zip(self.names, self._connections(), strict=True)):
+            receivers = max(1, len(self._taking(o)))
+            buffers = senders * (1 + 1 / receivers) + senders + 1
+            self.state.room[o] = max(1, round(self.calibration.buffer_items[name] * buffers))
 
     def _make_places(self, most: int) -> None:
         """So that a server can hold so many items."""

@@ -64,7 +64,8 @@ class WholeRescale(LaterSettings, HotPhase):
     ``gap_s``: seconds as they were measured, of which one is drawn for every rescale: for so long
     nothing is done that counts, and for ``per_instance_s`` longer with every instance that runs
     after it. What is done between the checkpoint and the end of the old instances is done again by
-    the new ones, so the gap begins with the checkpoint.
+    the new ones, so the gap begins with the checkpoint. With ``buffer_items`` the time that the
+    checkpoint takes follows from what instances do, and these seconds come after it.
     ``packs``: the engine says where instances run, not the controller. Hosts are filled one after
     another, in the order of their leases, and CPU is not shared on them. On ``simulated`` only.
     """
@@ -138,11 +139,11 @@ class VirtualCalibration(LaterSettings, BaseModel):
     prefetch: Annotated[int, Field(ge=0)] = 0
     """Most items of each queue that a broker gives an instance, the one in service included: they
     wait there even if another instance is idle. 0: an item is bound when its service begins."""
-    buffer_items: dict[str, Annotated[int, Field(ge=1)]] = {}
-    """By operator, all or none: items that an instance has room for, the one in service not among
-    them, of each instance and source that it gets items from: every connection of an engine has
-    buffers of its own. What finds none waits upstream, at last at the source
-    (``simulated/bounded.py``)."""
+    buffer_items: dict[str, Annotated[float, Field(gt=0)]] = {}
+    """By operator, all or none: items that one of the buffers between it and those that send to it
+    holds. With them an instance has room for so many items, and what finds none waits upstream, at
+    last at the source (``simulated/bounded.py``; ``QueueingNetwork`` has how many buffers there
+    are)."""
     rescale: WholeRescale | None = None
     """Without it instances come and go one by one, and the others go on."""
     held_mb: dict[str, tuple[NotNegative, NotNegative]] = {}
