@@ -173,15 +173,12 @@ def test_room_is_that_of_the_buffers_between_senders_and_receivers(
     """On Flink one instance of 92 ms had up to 198 items before it from 15 instances, 251 from 19,
     and one fed by a source up to 20: five in a buffer. Here there are eight. One more of each
     sender finds no room (blocking after service)."""
-    network = a_chain(10.0, 1000.0, room=8 * BUFFERS, service_cv=0.0, duration_s=60)
+    network = a_chain(5.0, 1000.0, room=8 * BUFFERS, service_cv=0.0, duration_s=60)
     for operator, count in enumerate((senders, receivers)):
         for instance in range(2, count + 1):
             network.add_server(operator, instance, 0, 0)
     publish(network, np.zeros(400, dtype=np.int64))
     network.advance(9 * S // 10)
     held = network.state.holding[1, :receivers, kernel.HELD]
-    in_all = network.state.nodes[0, kernel.COMPLETED]
-    if senders > 1 or receivers == 1:
-        assert held.tolist() == [8 * buffers]
-        assert in_all >= 8 * buffers + 1
-    assert network.state.room[1] == 8 * buffers
+    assert held.tolist() == [8 * buffers] * receivers
+    assert network.state.nodes[0, kernel.COMPLETED] > (8 * buffers + 1) * receivers

@@ -2,7 +2,7 @@
 
 - Service times are what was between the begin and the end of an item at an operator, and what an
   instance takes from there to the begin of the next item, where that one is waiting already.
-- Gaps of rescales are those of the measured table ``rescale``, all but those of crashes, without
+- Gaps of rescales are those of the measured table ``rescale`` that a controller asked for, without
   the checkpoint, whose time follows from what instances do: one is drawn each time. If they grow
   with the instances that run after them, by the Theil-Sen slope (Sen 1968) and beyond its interval
   of 95 %, that is taken out of each and given by itself.
@@ -88,9 +88,9 @@ def fit(runs: Sequence[Run], root: Path) -> FlinkFit:
         np.concatenate([table[name].to_numpy().astype(float) for table in rescales])
         for name in ("gap_s", "checkpoint_s", "instances_after", "reprocessed_items")
     )
-    asked = np.concatenate([table["cause"].to_numpy() != "crash" for table in rescales])
-    measured = ~np.isnan(gaps_s) & asked
-    gaps_s, after = gaps_s[measured], after[measured]
+    asked = np.concatenate([table["cause"].to_numpy() == "controller" for table in rescales])
+    measured = ~np.isnan(gaps_s) & asked & (checkpoints_s > 0)
+    gaps_s, after, undone = gaps_s[measured], after[measured], undone[measured]
     if not gaps_s.size:
         raise StoreError("no run has a rescale whose gap was measured; take runs that were scaled")
     starts_s = (gaps_s - checkpoints_s[measured]).clip(0)

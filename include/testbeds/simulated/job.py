@@ -22,7 +22,7 @@ import numpy as np
 from include.model.host import Capacity
 from include.model.topology import Topology
 from include.testbeds.simulated import kernel
-from include.testbeds.simulated.network import LATER_US, QueueingNetwork
+from include.testbeds.simulated.network import I64, LATER_US, QueueingNetwork
 from include.testbeds.virtual.calibration import WholeRescale
 from include.testbeds.virtual.cloud import VirtualCloud, us
 from include.testbeds.virtual.fleet import VirtualInstance
@@ -87,7 +87,7 @@ class WholeJob:
     def lost(self, instances: Iterable[VirtualInstance], now_us: int) -> None:
         """The job is started without them, on a checkpoint as in a rescale, if they were in it."""
         if [one for one in instances if self.joins_us.pop(one.number, None) is None]:
-            self._rescale(now_us, [], "instances were lost")
+            self._rescale(now_us, [], "instances were lost", (self._stops_at_once(), 0))
 
     def next_us(self, now_us: int) -> int:
         """When to look again whether to rescale, and how fast instances are."""
@@ -112,7 +112,8 @@ class WholeJob:
         if self.network.restoring:
             self.retry_us = now_us + AGAIN_US
             return
-        self._rescale(now_us, joining, f"asked for at {self.asked_us / 1e6:.1f} s")
+        checkpoint = self.network.checkpoint(now_us)
+        self._rescale(now_us, joining, f"asked for at {self.asked_us / 1e6:.1f} s", checkpoint)
 
     def _leaving(self) -> list[VirtualInstance]:
         servers, slot = self.network.state.servers, self.network.slot
@@ -124,7 +125,12 @@ class WholeJob:
             and servers[one.row, slot(one.row, one.number), kernel.OPEN]
         ]
 
-    def _rescale(self, now_us: int, joining: list[int], why: str) -> None:
+    def _stops_at_once(self) -> I64:
+        return np.zeros(len(self.network.names), dtype=np.int64)
+
+    def _rescale(
+        self, now_us: int, joining: list[int], why: str, checkpoint: tuple[I64, int]
+    ) -> None:
         fleet, network = self.cloud.fleet, self.network
         self.rescales += 1
         for number in joining:
@@ -132,7 +138,7 @@ class WholeJob:
             for old in fleet.replaced_by(number):
                 old.successor, old.stopped_us = 0, now_us
         runs = sum(one.serves for one in fleet.instances.values()) - len(self.joins_us)
-        goes_on_us, checkpoint_us = network.checkpoint(now_us)
+        goes_on_us, checkpoint_us = checkpoint
         gap_us = checkpoint_us + us(self.settings.gap(self.cloud.draws, self.rescales, runs))
         self.was_up_us = self.started_us(now_us)
         self.up_us, self.asked_us = now_us + gap_us, -1

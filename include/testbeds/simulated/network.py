@@ -144,8 +144,10 @@ class QueueingNetwork:
         """Take an idle server away; the order of the others stays."""
         slot = self.slot(operator, instance)
         state = self.state
-        for array in (state.servers, state.free_us, state.held, state.holding, state.restored):
-            array[operator, slot:-1] = array[operator, slot + 1 :]
+        used = int(state.nodes[operator, kernel.SERVERS])
+        held = state.held[:, :, : self._most_held()]
+        for array in (state.servers, state.free_us, held, state.holding, state.restored):
+            array[operator, slot : used - 1] = array[operator, slot + 1 : used]
         self.state.nodes[operator, kernel.SERVERS] -= 1
         self._take_turns(operator)
 
@@ -188,19 +190,21 @@ class QueueingNetwork:
         state, operators = self.state, len(self.names)
         if not self.bounded:
             return np.zeros(operators, dtype=np.int64), 0
-        service_us = np.array([self.calibration.service_ms[name] * 1000 for name in self.names])
-        goes_on_us = np.rint(self._most_restored() * service_us).astype(np.int64)
-        round_us = np.rint(self._items_of_a_round() * service_us).astype(np.int64)
-        servers = state.servers[:, : self.slots_in_use().shape[1]]
-        busy = self.slots_in_use() & (servers[:, :, kernel.BUSY] == 1)
-        items_end_us = servers[:, :, kernel.DONE_US][busy] - now_us
+        used = self.slots_in_use()
+        servers, restored = state.servers[:, : used.shape[1]], state.restored[:, : used.shape[1]]
+        service_us = np.array([[self.calibration.service_ms[name] * 1000] for name in self.names])
+        in_service = used & (servers[:, :, kernel.BUSY] == 1)
+        items_end_us = np.where(in_service, servers[:, :, kernel.DONE_US] - now_us, 0)
+        left_us = np.where(used & (restored > 0), items_end_us + restored * service_us, 0)
+        goes_on_us = np.rint(left_us.max(axis=1, initial=0)).astype(np.int64)
+        round_us = np.rint(self._items_of_a_round() * service_us[:, 0]).astype(np.int64)
         sent = state.out_edge[: state.out_first[operators]]
         head, tail = state.edges[sent, rings.HEAD], state.edges[sent, rings.TAIL]
         waits = head < tail
-        waits[waits] = state.items[head[waits], rings.ARRIVAL] <= now_us
+        waits[waits] = state.items[head[waits], rings.ARRIVAL] < now_us
         full = np.searchsorted(state.in_first, sent[waits], side="right") - 1
         room_us = (goes_on_us + round_us)[full]
-        ends_us = np.concatenate([items_end_us, goes_on_us, room_us])
+        ends_us = np.concatenate([items_end_us.ravel(), goes_on_us, room_us])
         return goes_on_us, int(ends_us.max(initial=0))
 
     def _most_restored(self) -> I64:
@@ -249,6 +253,7 @@ class QueueingNetwork:
             for slot in before:
                 self._take_back(operator, slot, now_us)
             return
+        self.state.restored[operator, before] = 0
         held, count = self.state.held[operator], self.state.holding[operator, :, kernel.HELD]
         rows: dict[int, list[I64]] = {slot: [] for slot in after}
         for i, slot in enumerate(before):
@@ -293,6 +298,10 @@ class QueueingNetwork:
             receivers = max(1, len(self._taking(o)))
             buffers = senders * (1 + 1 / receivers) + senders + 1
             self.state.room[o] = max(1, round(self.calibration.buffer_items[name] * buffers))
+
+    def _most_held(self) -> int:
+        """The most items that a server holds; at least one."""
+        return max(1, int(self.state.holding[:, :, kernel.HELD].max(initial=0)))
 
     def _make_places(self, most: int) -> None:
         """So that a server can hold so many items."""
@@ -429,7 +438,8 @@ class QueueingNetwork:
             "stalls_begun": np.array([self._stalls_begun]),
         }
         if state.prefetch[0] or self.bounded:
-            stored |= {"held": state.held[:, :slots], "holding": state.holding[:, :slots]}
+            places = self._most_held() if self.bounded else None
+            stored |= {"held": state.held[:, :slots, :places], "holding": state.holding[:, :slots]}
         if self.bounded:
             stored |= {"clock": state.clock, "restored": state.restored[:, :slots]}
         return {name: array.copy() for name, array in stored.items()}

@@ -55,24 +55,24 @@ def measured(tmp_path_factory) -> tuple[Run, Path]:
             "name": "known",
             "topology": str(root / "pair.yaml"),
             "calibration": str(root / "known.yaml"),
-            "controllers": ["manual"],
-            "patterns": [{"name": "stepwise", "levels": [1, 15], "hold_s": 60}],
+            "controllers": [{"name": "manual", "instances": "O2=2"}],
+            "patterns": [{"name": "stepwise", "levels": [1, 25], "hold_s": 60}],
             "duration_min": 5,
         },
         source="test",
     ).points()
     run_all(spec, root)
     rows = {
-        "asked_s": [50.0, 90.0, 130.0],
-        "down_s": [51.0, 91.0, 131.0],
-        "up_s": [51.2, 91.2, 131.2],
-        "gap_s": GAPS_S,
-        "cause": ["controller"] * 3,
-        "reprocessed_items": [10, 20, 60],
-        "checkpoint_s": [CHECKPOINT_S] * 3,
-        "checkpoint_bytes": [100] * 3,
-        "instances_before": [3] * 3,
-        "instances_after": [4] * 3,
+        "asked_s": [50.0, 90.0, 130.0, 170.0],
+        "down_s": [51.0, 91.0, 131.0, 170.0],
+        "up_s": [51.2, 91.2, 131.2, 190.0],
+        "gap_s": [*GAPS_S, 99.0],
+        "cause": [*["controller"] * 3, "crash"],
+        "reprocessed_items": [10, 20, 60, 900],
+        "checkpoint_s": [CHECKPOINT_S] * 4,
+        "checkpoint_bytes": [100] * 4,
+        "instances_before": [3] * 4,
+        "instances_after": [4] * 4,
     }
     write(store_of(spec, root).part("rescale", 0), "rescale", rows)
     return resolve(spec), root
@@ -84,7 +84,9 @@ def write(path: Path, table: str, columns: Mapping[str, Any]) -> None:
     pq.write_table(to_arrow(table, columns), path)
 
 
-def test_it_finds_service_times_room_and_gaps(measured: tuple[Run, Path]) -> None:
+def test_it_finds_service_times_room_and_gaps(
+    measured: tuple[Run, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
     run, root = measured
     found = fit([run], root)
     for name, service_ms in (("O1", 300.0), ("O2", 100.0), ("O3", 20.0)):
@@ -94,6 +96,8 @@ def test_it_finds_service_times_room_and_gaps(measured: tuple[Run, Path]) -> Non
     assert found.service_cv.value == pytest.approx(0.5, abs=0.05)
     assert found.buffer_items.value == BUFFER_ITEMS
     assert found.buffer_items.rows > 100
+    monkeypatch.setattr("include.studies.fidelity.fit.LEAST_ROWS", found.buffer_items.rows + 1)
+    assert fit([run], root).buffer_items.value == 5, "too few to say"
     assert found.gap_s == tuple(gap_s - CHECKPOINT_S for gap_s in GAPS_S)
     assert found.gap_median_s.value == 2.5
     assert found.gap_median_s.low >= 1.5
