@@ -191,7 +191,7 @@ def test_the_table_that_comes_with_the_project_is_read_and_others_are_refused(
 ) -> None:
     errors = read_errors(errors_text(""), "table")
     assert read_errors(errors_csv(errors), "again") == errors
-    assert {one.under for one in errors} == {"fixed", "cpu", "busy time"}
+    assert {one.under for one in errors} == {"fixed", "cpu", "busy time", "other"}
     (tmp_path / "bad.csv").write_text("fitted,error\na,1\n")
     write_small_recording(tmp_path / "job.csv")
     asked = AdviceRequest(recording=str(tmp_path / "job.csv"), objective="90 % within 1 s")
