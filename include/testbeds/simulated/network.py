@@ -121,7 +121,8 @@ class QueueingNetwork:
         """Open a server that takes items from ``ready_us`` on."""
         slot = int(self.state.nodes[operator, kernel.SERVERS])
         if slot == self.state.servers.shape[1]:
-            per_slot = ("servers", "free_us", "held", "holding", "turn", "restored")
+            self._widen_held(2 * slot, self.state.held.shape[2])
+            per_slot = ("servers", "free_us", "holding", "turn", "restored")
             self._put(**{n: widened(getattr(self.state, n), 1, 2 * slot) for n in per_slot})
         self.state.holding[operator, slot] = self.state.restored[operator, slot] = 0
         server = self.state.servers[operator, slot]
@@ -145,7 +146,7 @@ class QueueingNetwork:
         slot = self.slot(operator, instance)
         state = self.state
         used = int(state.nodes[operator, kernel.SERVERS])
-        held = state.held[:, :, : self._most_held()]
+        held = state.held[:, :, : state.holding[operator, :used, kernel.HELD].max()]
         for array in (state.servers, state.free_us, held, state.holding, state.restored):
             array[operator, slot : used - 1] = array[operator, slot + 1 : used]
         self.state.nodes[operator, kernel.SERVERS] -= 1
@@ -299,14 +300,19 @@ class QueueingNetwork:
             buffers = senders * (1 + 1 / receivers) + senders + 1
             self.state.room[o] = max(1, round(self.calibration.buffer_items[name] * buffers))
 
-    def _most_held(self) -> int:
-        """The most items that a server holds; at least one."""
-        return max(1, int(self.state.holding[:, :, kernel.HELD].max(initial=0)))
-
     def _make_places(self, most: int) -> None:
         """So that a server can hold so many items."""
         if most > self.state.held.shape[2]:
-            self._put(held=widened(self.state.held, 2, most))
+            self._widen_held(self.state.held.shape[1], most)
+
+    def _widen_held(self, slots: int, places: int) -> None:
+        """Copy what is held and no more: a place that nobody has used takes no memory."""
+        held, count = self.state.held, self.state.holding[:, :, kernel.HELD]
+        wide = np.zeros((len(held), slots, places, kernel.HELD_COLUMNS), dtype=np.int64)
+        for operator, used in enumerate(self.state.nodes[: len(held), kernel.SERVERS].tolist()):
+            most = int(count[operator, :used].max(initial=0))
+            wide[operator, :used, :most] = held[operator, :used, :most]
+        self._put(held=wide)
 
     def _keep_shares(self, operator: int) -> None:
         taking, keyed = self._taking(operator), self.topology.operator[self.names[operator]].keyed
@@ -438,8 +444,11 @@ class QueueingNetwork:
             "stalls_begun": np.array([self._stalls_begun]),
         }
         if state.prefetch[0] or self.bounded:
-            places = self._most_held() if self.bounded else None
-            stored |= {"held": state.held[:, :slots, :places], "holding": state.holding[:, :slots]}
+            holding = state.holding[:, :slots]
+            servers = np.argwhere(holding[:, :, kernel.HELD]).tolist()
+            held = [state.held[o, s, : holding[o, s, kernel.HELD]] for o, s in servers]
+            nothing = np.zeros((0, kernel.HELD_COLUMNS), dtype=np.int64)
+            stored |= {"held": np.concatenate([nothing, *held]), "holding": holding}
         if self.bounded:
             stored |= {"clock": state.clock, "restored": state.restored[:, :slots]}
         return {name: array.copy() for name, array in stored.items()}
@@ -459,6 +468,14 @@ class QueueingNetwork:
         nodes = arrays["nodes"].copy()
         nodes[:, kernel.FILLED] = nodes[:, kernel.DRAWN] // BLOCK * BLOCK
         slots = max(self.state.servers.shape[1], arrays["servers"].shape[1])
+        # Snapshots have what is held where items are bound only; there is a place per slot anyway.
+        held_by = arrays["holding"][:, :, kernel.HELD] if "holding" in arrays else np.zeros((0, 0))
+        places = max(self.state.held.shape[2], int(held_by.max(initial=0)))
+        held = np.zeros((len(self.names), slots, places, kernel.HELD_COLUMNS), dtype=np.int64)
+        rows = iter(arrays.get("held", ()))
+        for (operator, slot), count in np.ndenumerate(held_by):
+            for k in range(int(count)):
+                held[operator, slot, k] = next(rows)
         self._put(
             items=items,
             edges=edges,
@@ -467,8 +484,7 @@ class QueueingNetwork:
             nodes=nodes,
             orphans=arrays["orphans"].copy(),
             stalls_us=arrays["stalls_us"].copy(),
-            # Snapshots have them where items are bound only, but there is always a row per slot.
-            held=widened(arrays.get("held", self.state.held), 1, slots),
+            held=held,
             holding=widened(arrays.get("holding", self.state.holding), 1, slots),
             turn=widened(self.state.turn, 1, slots),
             restored=widened(arrays.get("restored", self.state.restored), 1, slots),
