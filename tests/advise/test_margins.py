@@ -232,7 +232,9 @@ def test_the_margins_of_the_docs_are_those_of_the_table() -> None:
     errors = read_errors(errors_text(""), "table")
     page = (Path(__file__).parents[2] / "docs" / "advise.md").read_text()
     kinds = [("fixed", under, False) for under in ("fixed", "cpu", "busy time", "other")]
-    kinds += [(of, under, True) for of in ("fixed", "busy time") for under in ("busy time", "other")]
+    kinds += [
+        (of, under, True) for of in ("fixed", "busy time") for under in ("busy time", "other")
+    ]
     for recorded, under, each in kinds:
         margins = [
             margin_of(errors, recorded, under, limit, by_operator=each)
