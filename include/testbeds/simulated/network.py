@@ -250,11 +250,11 @@ class QueueingNetwork:
         return [*np.flatnonzero(takes).tolist()]
 
     def _restore(self, operator: int, before: list[int], after: list[int], now_us: int) -> None:
+        self.state.restored[operator, before] = 0
         if not self.bounded or not after:
             for slot in before:
                 self._take_back(operator, slot, now_us)
             return
-        self.state.restored[operator, before] = 0
         held, count = self.state.held[operator], self.state.holding[operator, :, kernel.HELD]
         rows: dict[int, list[I64]] = {slot: [] for slot in after}
         for i, slot in enumerate(before):
