@@ -111,9 +111,9 @@ def fit(runs: Sequence[Run], root: Path) -> FlinkFit:
             variation.append(float(took_ms.std() / took_ms.mean()))
             weights.append(float(took_ms.sum()))
     held_back = [
-        one[name].per_buffer(sources_of[name])
-        for one in items
-        for name in sorted(fed_by_sources & one.keys())
+        by_operator[name].per_buffer(sources_of[name])
+        for by_operator in items
+        for name in sorted(fed_by_sources & by_operator.keys())
     ]
     per_buffer = np.concatenate([np.zeros(0), *held_back])
     full = per_buffer.size >= LEAST_ROWS

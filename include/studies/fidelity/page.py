@@ -73,9 +73,9 @@ def stored_predictions(path: Path) -> list[Prediction]:
     try:
         return TypeAdapter(list[Prediction]).validate_python(rows)
     except ValidationError as error:
-        lines = sorted({int(one["loc"][0]) + 2 for one in error.errors()})
-        problem = f"damaged in {len(lines)} rows, first in line {lines[0]}"
-        raise SpecError(str(path), [f"{problem}; restore it, or move it away"]) from None
+        lines = sorted({int(problem["loc"][0]) + 2 for problem in error.errors()})
+        damage = f"damaged in {len(lines)} rows, first in line {lines[0]}"
+        raise SpecError(str(path), [f"{damage}; restore it, or move it away"]) from None
 
 
 def stored_unsound(path: Path) -> dict[str, str]:

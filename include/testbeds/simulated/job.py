@@ -85,9 +85,10 @@ class WholeJob:
             self.network.close_server(instance.row, instance.number, 0)
 
     def lost(self, instances: Iterable[VirtualInstance], now_us: int) -> None:
-        """The job is started without them, on a checkpoint as in a rescale, if they were in it."""
+        """The job is started without them if they were in it, on a checkpoint of this moment."""
         if [one for one in instances if self.joins_us.pop(one.number, None) is None]:
-            self._rescale(now_us, [], "instances were lost", (self._stops_at_once(), 0))
+            at_once = np.zeros(len(self.network.names), dtype=np.int64), 0
+            self._rescale(now_us, [], "instances were lost", at_once)
 
     def next_us(self, now_us: int) -> int:
         """When to look again whether to rescale, and how fast instances are."""
@@ -124,9 +125,6 @@ class WholeJob:
             and not one.successor
             and servers[one.row, slot(one.row, one.number), kernel.OPEN]
         ]
-
-    def _stops_at_once(self) -> I64:
-        return np.zeros(len(self.network.names), dtype=np.int64)
 
     def _rescale(
         self, now_us: int, joining: list[int], why: str, checkpoint: tuple[I64, int]

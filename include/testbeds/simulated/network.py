@@ -149,6 +149,7 @@ class QueueingNetwork:
         held = state.held[:, :, : state.holding[operator, :used, kernel.HELD].max()]
         for array in (state.servers, state.free_us, held, state.holding, state.restored):
             array[operator, slot : used - 1] = array[operator, slot + 1 : used]
+        state.holding[operator, used - 1] = 0
         self.state.nodes[operator, kernel.SERVERS] -= 1
         self._take_turns(operator)
 
