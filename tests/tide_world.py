@@ -86,10 +86,12 @@ def decide(
     waiting: dict[str, int] | None = None,
     arrived: int = 15,
     setting: Setting = SETTING,
+    paused_s: float = 0.0,
     job_paused_s: float = 0.0,
     **options: float,
 ) -> tuple[TideMemory, Decision]:
-    """``job_paused_s``: what each of two starts of the job took, if it starts as a whole."""
+    """``paused_s``: how long each of three changes stopped its operator; ``job_paused_s``: what
+    each of two starts of the job took, if it starts as a whole."""
     samples = [
         structs.replace(
             a_sample(name, (waiting or {}).get(name, 0)),
@@ -103,6 +105,8 @@ def decide(
         an_observation(operators=samples, hosts=hosts, running=given_share),
         job_starts=2,
         job_paused_in_all_s=2 * job_paused_s,
+        operator_pauses=3,
+        operator_paused_in_all_s=3 * paused_s,
     )
     return Tide(setting=setting, **options).decide(memory, observation)
 

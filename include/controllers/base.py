@@ -28,9 +28,6 @@ class Delays:
     """Additional time if the host does not have the image."""
     drain_s: float | None = None
     """Time that a stopped instance holds its place."""
-    pause_on_start_s: float | None = None
-    """Time that an operator pauses when one of its instances starts; longer if it moves state."""
-    pause_on_stop_s: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -44,18 +44,11 @@ def setting_of(
 def delays_of(calibration: Mapping[str, Any]) -> Delays:
     """How long things take on a testbed of this calibration; a range is its middle."""
     mean = {name: _middle(calibration.get(name)) for name in ("host_boot_s", "instance_start_s")}
-    # The fluid testbed has one pause for both, the other one each. What stops the whole job is
-    # not here: controllers see it.
-    pauses = [
-        calibration.get("rescale_pause_s", calibration.get(f"pause_on_{change}_s"))
-        for change in ("start", "stop")
-    ]
+    # What a change stops is not here: controllers see it.
     return Delays(
         **mean,
         image_pull_s=_middle(calibration.get("image_pull_s")),
         drain_s=calibration.get("drain_s"),
-        pause_on_start_s=pauses[0],
-        pause_on_stop_s=pauses[1],
     )
 
 

@@ -119,6 +119,11 @@ class Observation:
     """How often that was since the run began, as far as it is known how long nothing came out."""
     job_paused_in_all_s: float = 0.0
     """For how long nothing came out, over ``job_starts``."""
+    operator_pauses: int = 0
+    """How often an operator stood still since the run began because instances of it came or went,
+    over all operators. Pauses of the whole job are not among them."""
+    operator_paused_in_all_s: float = 0.0
+    """For how long, over ``operator_pauses``."""
 
     def serving(self, operator: str) -> tuple[InstanceSample, ...]:
         """Instances of the operator that run or start, in order of their start."""

@@ -163,6 +163,26 @@ def test_state_moves_before_an_instance_is_ready_and_after_one_is_stopped():
     assert [t for t in started_s if 20.5 <= t < 24.5] == [23.5, 23.9, 24.3]
 
 
+def test_pauses_of_operators_are_observed_once_they_are_over():
+    """One for what comes and goes together: from 1.5 s on, and from 9 to 11.5 s."""
+    testbed = a_testbed(pause_on_start_s=2.5, pause_on_stop_s=3.0)
+    apply_at(testbed, 1.5, StartInstance("O1", "host-1"), StartInstance("O1", "host-1"))
+    seen = {}
+    for t_s in (11.0, 11.5, 21.0, 23.0, 24.5):
+        if t_s == 21.0:
+            apply_at(testbed, 20.5, StopInstance("O1-2"))
+            apply_at(testbed, t_s, StopInstance("O1-3"))
+        testbed.advance_to(t_s)
+        observation = testbed.look("another")  # as often as anyone likes
+        seen[t_s] = observation.operator_pauses, observation.operator_paused_in_all_s
+        testbed.take_measurements()
+        stored, testbed = testbed.snapshot(), SimulatedTestbed(testbed.config)
+        testbed.restore(stored)
+    assert seen == {
+        11.0: (0, 0.0), 11.5: (1, 2.5), 21.0: (1, 2.5), 23.0: (1, 2.5), 24.5: (2, 6.0)
+    }  # fmt: skip
+
+
 def test_without_pauses_nothing_waits():
     testbed = a_testbed()
     apply_at(testbed, 1.5, StartInstance("O1", "host-1"))

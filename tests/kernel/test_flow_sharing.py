@@ -172,6 +172,8 @@ def test_a_stateful_operator_pauses_while_its_state_moves_and_loses_nothing():
     assert 2000 < waited_ms.max() <= 4000
     assert waited_ms.sum() / 1000 == pytest.approx(15 * (3 + 3) / 2, rel=0.05)
     assert waited_ms[done_s > 45].max() < 1
+    observation = testbed.observe()
+    assert (observation.operator_pauses, observation.operator_paused_in_all_s) == (1, 3.0)
 
 
 def test_when_the_new_host_is_lost_the_old_instance_goes_on():

@@ -47,28 +47,20 @@ from tests.tide_world import (
 class TestWhatAChangeCosts:
     """A change lasts 200 s, in each of which one item arrives."""
 
-    PAUSES = replace(SETTING, delays=Delays(pause_on_start_s=60.0, pause_on_stop_s=60.0))
-
     def test_an_instance_that_saves_less_than_its_start_costs_is_not_started(self) -> None:
         """A second one would save the 28 that are late in 200 s with one."""
         host, running = a_host(), instances({"h1": "O1 O2 O3"})
         assert actions_of(decide(remembered(), [host], running)[1], StartInstance)
         assert not actions_of(
-            decide(remembered(), [host], running, setting=self.PAUSES)[1], StartInstance
+            decide(remembered(), [host], running, paused_s=60.0)[1], StartInstance
         )
 
     @pytest.mark.parametrize(("waiting", "starts"), [(90, False), (300, True)])
     def test_one_that_saves_more_is(self, waiting: int, starts: bool) -> None:
         """Of 90, one instance works off 1/s: 90 late. Two do 3/s after the pause: 60 + 150 / 3."""
         running = instances({"h1": "O1 O2 O3"})
-        _, decided = decide(remembered(), [a_host()], running, {"O2": waiting}, setting=self.PAUSES)
+        _, decided = decide(remembered(), [a_host()], running, {"O2": waiting}, paused_s=60.0)
         assert actions_of(decided, StartInstance) == [StartInstance("O2", "h1")] * starts
-
-    def test_where_a_start_pauses_nothing_it_is_as_without_pauses(self) -> None:
-        setting = replace(SETTING, delays=Delays(pause_on_stop_s=60.0))
-        running = instances({"h1": "O1 O2 O3"})
-        _, decided = decide(remembered(), [a_host()], running, {"O2": 90}, setting=setting)
-        assert actions_of(decided, StartInstance) == [StartInstance("O2", "h1")]
 
     def test_what_goes_with_its_host_is_replaced_first(self) -> None:
         """O1 keeps 0.95 instances busy: two are enough, and one of them is on a host that goes."""
@@ -79,8 +71,8 @@ class TestWhatAChangeCosts:
             long_known(), rate_per_s=of_all, mean_per_s=of_all, source_per_s={"S1": 1.9}
         )
         known = replace(known, work_s={"O1": 5e5, "O2": 5e4, "O3": 5e4})
-        setting = replace(SETTING, delays=Delays(pause_on_start_s=5.0, drain_s=20.0))
-        _, decided = decide(known, hosts, running, arrived=28, setting=setting)
+        setting = replace(SETTING, delays=Delays(drain_s=20.0))
+        _, decided = decide(known, hosts, running, arrived=28, setting=setting, paused_s=5.0)
         assert actions_of(decided, StartInstance) == [StartInstance("O1", "h2")]
 
     @pytest.mark.parametrize(("waiting", "swaps"), [(150, False), (400, True)])
@@ -90,7 +82,7 @@ class TestWhatAChangeCosts:
         """Of 150, O3 saves 150 - (60 + 210 / 3) = 20, and O1 loses at least 60 + 60."""
         full = [a_host()], instances({"h1": "O1 O1 O2 O3"}), {"O3": waiting}
         assert actions_of(decide(long_known(), *full)[1], StopInstance)
-        paused = decide(long_known(), *full, setting=self.PAUSES)[1]
+        paused = decide(long_known(), *full, paused_s=60.0)[1]
         assert bool(actions_of(paused, StopInstance)) == swaps
 
     @pytest.mark.parametrize(("pause_s", "in_s"), [(0.0, 100.0), (60.0, 600.0)])
@@ -100,15 +92,14 @@ class TestWhatAChangeCosts:
         """Items of O1 take 2 s, too long for a host for each peak: 1/s and what waits."""
         slow = long_known()
         slow = replace(slow, work_s={**slow.work_s, "O1": 2e6})
-        setting = replace(SETTING, delays=Delays(pause_on_start_s=pause_s))
         running = instances({"h1": "O1 O2 O3 O3"})
-        _, decided = decide(slow, [a_host()], running, {"O1": 3000}, setting=setting)
+        _, decided = decide(slow, [a_host()], running, {"O1": 3000}, paused_s=pause_s)
         places = round((1 + (3000 - pause_s) / in_s) * 2) + 2  # O2 and O3 need one each
         assert len(actions_of(decided, LeaseHost)) == ceil(places / 4) - 1
 
     def test_a_host_goes_only_if_what_it_costs_is_more_than_to_move_what_is_there(self) -> None:
-        """It costs 13.3 late items/s. Of 20/s a pause of O1 makes 20 pause / 200 n / (n - busy)
-        late, with n 2 and busy 0.1: 10.5 or 14.7."""
+        """It costs 13.3 late items/s. Of 20/s pauses of O1, one for a start and one for a stop,
+        make 20 pauses / 200 n / (n - busy) late, with n 2 and busy 0.1: 10.5 or 14.7."""
         hosts = [a_host(), a_host("h2", paid_until_s=3630.0)]
         running = instances({"h1": "O1 O2 O3", "h2": "O1"})
         of_all = dict.fromkeys(FLOW.names, 20.0)
@@ -116,34 +107,33 @@ class TestWhatAChangeCosts:
             long_known(), rate_per_s=of_all, mean_per_s=of_all, source_per_s={"S1": 20.0},
             work_s=dict.fromkeys(FLOW.names, 5e3),
         )  # fmt: skip
-        for pause_s, goes in ((100.0, True), (140.0, False)):
-            setting = replace(SETTING, delays=Delays(pause_on_start_s=pause_s))
-            _, decided = decide(known, hosts, running, arrived=300, setting=setting)
+        for pause_s, goes in ((50.0, True), (70.0, False)):
+            _, decided = decide(known, hosts, running, arrived=300, paused_s=pause_s)
             assert bool(actions_of(decided, ReleaseHost)) == goes
 
     LOAD = a_load(rate_per_s=[10.0], service_s=[0.2])
     CALM = a_loss(LOAD, disturbed=0.0, uneven=0.0)
 
     @pytest.mark.parametrize(
-        ("start_s", "stop_s", "job_s", "after", "saved"),
+        ("change_s", "job_s", "after", "saved"),
         [
-            (6.0, 0.0, 0.0, 3.0, 0.0),
-            (6.0, 0.0, 0.0, 4.0, 200 - 60 - 160 / 10 * 10),
-            (6.0, 0.0, 0.0, 5.0, 200 - 60 - 160 / 15 * 10),
-            (0.0, 6.0, 0.0, 5.0, 200 - 100 / 15 * 10),
-            (0.0, 6.0, 0.0, 2.0, 200 - 60 - 1940 - 160),
-            (6.0, 0.0, 0.0, 2.0, 200 - 2000 - 100),
-            (6.0, 2.0, 6.0, 4.0, 200 - 60 - 160 / 10 * 10),
-            (0.0, 0.0, 6.0, 3.0, 200 - 60 - 160 / 5 * 10),
+            (6.0, 0.0, 3.0, 0.0),
+            (6.0, 0.0, 4.0, 200 - 60 - 160 / 10 * 10),
+            (6.0, 0.0, 5.0, 200 - 60 - 160 / 15 * 10),
+            (0.0, 0.0, 5.0, 200 - 100 / 15 * 10),
+            (6.0, 0.0, 2.0, 200 - 60 - 1940 - 160),
+            (0.0, 0.0, 2.0, 200 - 2000 - 100),
+            (2.0, 6.0, 4.0, 200 - 60 - 160 / 10 * 10),
+            (0.0, 6.0, 3.0, 200 - 60 - 160 / 5 * 10),
         ],
     )
     def test_instances_that_start_at_once_share_a_pause(
-        self, start_s: float, stop_s: float, job_s: float, after: float, saved: float
+        self, change_s: float, job_s: float, after: float, saved: float
     ) -> None:
         """A fluid: 10 items/s, of which an instance works off 5. Of 100, 3 instances work off 5/s
         and 200 arrive meanwhile. What arrives in the pause of 6 s is late as well. With 2 all of
         the 200 s is late, and what waits is left."""
-        pauses = Pauses(self.LOAD.rate_per_s, np.array([100.0]), start_s, stop_s, job_s)
+        pauses = Pauses(self.LOAD.rate_per_s, np.array([100.0]), change_s, job_s)
         made = pauses.saved(self.CALM, np.array([3.0]), np.array([after]))
         assert made == pytest.approx(saved)
 
@@ -184,7 +174,7 @@ class TestWhatAPauseOfTheJobCosts:
     ("seeds", "of", "pause", "counted"),
     [
         (
-            [1],
+            [1, 2, 3],
             "manufacturing",
             "pause_on_start_s: {0}\npause_on_stop_s: {0}",
             ("scaling_activity", "activity", ("upscaling", "downscaling")),

@@ -109,7 +109,7 @@ def test_several_places_are_given_only_if_that_saves_more() -> None:
         loss = a_loss(a_load(rate_per_s=[1.0] * 2, waiting=[0.0, gain]))
         tried, given = plan.copy(), Given(**vars(loss))
         places = Places(tried, given, topology.operator_names, ["h1"])
-        places.swap(3.0, np.zeros(2), np.array([100.0, 0.0]))
+        places.swap(3.0, np.array([100.0, 0.0]))
         made = tried.decision(Why(Reason.NOTHING_TO_DO, ""))
         assert len(actions_of(made, StopInstance)) == stops
         assert ("costing 104.0" in made.because) == bool(stops)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from include.controllers.base import Delays
@@ -111,16 +109,7 @@ def test_a_setting_says_how_long_things_take():
         instance_start_s=7.5,
         image_pull_s=10.0,
         drain_s=20,
-        pause_on_start_s=0,
-        pause_on_stop_s=0,
     )
-
-
-def test_rescaling_tenants_pauses_them():
-    spec = replace(SPEC, topology="tenants_priorities", testbed="flow", calibration="storm")
-    spec = replace(spec, pattern="constant", flavor="storm-8cpu-12gb")
-    delays = resolve(spec).setting.delays
-    assert (delays.pause_on_start_s, delays.pause_on_stop_s) == (2, 2)
 
 
 def test_of_real_hosts_only_the_drain_is_known():

@@ -24,9 +24,8 @@ class Pauses:
     rate_per_s: Array
     waiting: Array
     """Waiting items that the instances could work on."""
-    start_s: float = 0.0
-    """Pause of an operator when instances of it start."""
-    stop_s: float = 0.0
+    change_s: float = 0.0
+    """Pause of an operator when instances of it start or stop."""
     job_s: float = 0.0
     """Pause of the whole job when anything starts or stops."""
     lasts_s: float = LASTS_S
@@ -35,29 +34,25 @@ class Pauses:
     @property
     def exist(self) -> bool:
         """Whether a change stops anything."""
-        return self._longest_s > 0
+        return self.of_operators or self.job_s > 0
 
     @property
     def of_operators(self) -> bool:
         """Whether a change stops its operator."""
-        return max(self.start_s, self.stop_s) > 0
-
-    @property
-    def _longest_s(self) -> float:
-        return max(self.start_s, self.stop_s, self.job_s)
+        return self.change_s > 0
 
     @property
     def waiting_without(self) -> Array:
         """Waiting items but those that a pause piles up, or each change would ask for the next."""
-        return np.maximum(0.0, self.waiting - self.rate_per_s * self._longest_s)
+        pause_s = max(self.change_s, self.job_s)
+        return np.maximum(0.0, self.waiting - self.rate_per_s * pause_s)
 
     def saved(self, loss: Loss, before: Array, after: Array) -> Array:
         """Late items by operator that ``after`` in place of ``before`` instances save.
 
         Less those of the pause; below 0 where more are late.
         """
-        changed_s = np.where(after > before, self.start_s, np.where(after < before, self.stop_s, 0))
-        pause_s = np.maximum(changed_s, self.job_s)
+        pause_s = np.maximum(np.where(after != before, self.change_s, 0.0), self.job_s)
         late_before = loss.late_in(self.lasts_s, before, self.waiting)
         return late_before - self._late(loss, after, self.waiting, pause_s)
 

@@ -187,13 +187,12 @@ class Tide:
         return memory, replace(load, reserve=reserve_of(memory, self._flow))
 
     def _pauses(self, load: Load, observation: Observation) -> Pauses:
-        """What a change stops: stated of an operator, seen so far of the job."""
-        delays, starts = self.setting.delays, observation.job_starts
+        """What a change stops: as seen so far, of operators and of the job."""
+        times, starts = observation.operator_pauses, observation.job_starts
         return Pauses(
             load.rate_per_s,
             load.waiting,
-            delays.pause_on_start_s or 0.0,
-            delays.pause_on_stop_s or 0.0,
+            observation.operator_paused_in_all_s / times if times else 0.0,
             observation.job_paused_in_all_s / starts if starts else 0.0,
             min(LASTS_S, observation.now_s / starts) if starts else LASTS_S,
         )
@@ -243,7 +242,7 @@ class Tide:
         of_job = pauses.cost_per_s(loss, counts, pauses.job_s).sum()
         for host in going:
             here = plan.counts_on({host.host})
-            moved = pauses.cost_per_s(loss, counts - here, pauses.start_s + pauses.stop_s)
+            moved = pauses.cost_per_s(loss, counts - here, 2 * pauses.change_s)
             cost_per_s = of_job + moved[here > 0].sum()
             if staying > max(1, needed) and cost_per_s <= self._host_per_s():
                 leaving.append(host.host)
@@ -270,7 +269,7 @@ class Tide:
             self._share_out(tried, loss, staying, among, pauses, swaps=swaps)
             after = before + tried.counts - leased.counts
             saved = pauses.saved(loss, before, after)
-            getting = (after > before) & (before > 0) & (pauses.rate_per_s * pauses.start_s > 0)
+            getting = (after > before) & (before > 0) & (pauses.rate_per_s * pauses.change_s > 0)
             refused = np.flatnonzero(getting & (saved <= 0))
             if refused.size:
                 among = set(among) - {self._flow.names[row] for row in refused}
@@ -295,9 +294,8 @@ class Tide:
         now.fill(self.least_gain, only_up=True)
         if swaps:
             counts = plan.counts.astype(np.float64)
-            start_cost = pauses.cost_per_s(loss, counts, pauses.start_s)
-            stop_cost = pauses.cost_per_s(loss, counts, pauses.stop_s)
-            now.swap(max(SWAP_ABOVE, self.least_gain), start_cost, stop_cost)
+            pause_cost = pauses.cost_per_s(loss, counts, pauses.change_s)
+            now.swap(max(SWAP_ABOVE, self.least_gain), pause_cost)
         later = Places(plan, loss, among, staying, plan.counts)
         later.fill(self.least_gain)
 

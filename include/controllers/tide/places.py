@@ -62,17 +62,17 @@ class Places:
             self._instances += np.bincount(rows[~left_out], minlength=len(self._instances))
             gains.now[rows[left_out]] = -np.inf  # for good: nothing stops here
 
-    def swap(self, at_least: float, start_cost: Array, stop_cost: Array) -> None:
+    def swap(self, at_least: float, pause_cost: Array) -> None:
         """Stop an instance of one operator, or several, for one of another while that saves enough.
 
-        ``start_cost`` and ``stop_cost``: late items per second, of an operator's first change.
+        ``pause_cost``: late items per second, of an operator's first change.
         """
         for _ in range(int(self._instances.sum())):
             first = self._plan.scalings == 0
-            gain = self._loss.gain(self._instances) - start_cost * first
+            gain = self._loss.gain(self._instances) - pause_cost * first
             gain = np.where(self._unread, -np.inf, gain)
             row = int(gain.argmax())
-            cost = self._loss.cost(self._instances) + stop_cost * first
+            cost = self._loss.cost(self._instances) + pause_cost * first
             cost = np.where(self._unread, np.inf, cost)
             leaving = self._replaceable(row, cost, gain[row] - at_least)
             if not leaving:

@@ -8,11 +8,8 @@ from typing import Any
 from include.model.decision import LeaseHost
 from include.model.errors import CapacityExhausted
 from include.testbeds.flow.calibration import FlowCalibration, FlowFaults
-from include.testbeds.virtual.cloud import VirtualCloud, us
+from include.testbeds.virtual.cloud import NOBODY, VirtualCloud, us
 from include.testbeds.virtual.fleet import VirtualHost, VirtualInstance
-
-NOBODY = 0
-"""The number of no instance."""
 
 
 @dataclass(slots=True)
@@ -23,8 +20,6 @@ class FlowCloud(VirtualCloud):
     faults: FlowFaults
     replaces: dict[int, int] = field(default_factory=dict)
     """Instances that start to replace another one: new number to old."""
-    pauses_us: list[tuple[int, int, int, int]] = field(default_factory=list)
-    """(operator, from, until, instance whose coming or going is the reason)."""
     downs_us: list[int] = field(default_factory=list)
     """When the job is taken down next: what is not in a checkpoint then is lost."""
     hot_us: list[tuple[int, int, float]] = field(default_factory=list)
@@ -52,7 +47,7 @@ class FlowCloud(VirtualCloud):
         self.replaces = {
             new: old for new, old in self.replaces.items() if self._starts(new, now_us)
         }
-        self.pauses_us = [pause for pause in self.pauses_us if pause[2] > now_us]
+        self.end_pauses(now_us)
         self.hot_us = [period for period in self.hot_us if period[1] > now_us]
         for one in self.fleet.instances.values():
             if one.successor and not self._starts(one.successor, now_us):
@@ -109,7 +104,6 @@ class FlowCloud(VirtualCloud):
     def to_plain(self) -> dict[str, Any]:
         own = {
             "replaces": list(self.replaces.items()),
-            "pauses_us": self.pauses_us,
             "downs_us": self.downs_us,
             "hot_us": self.hot_us,
             "restarts": self.restarts,
@@ -120,7 +114,6 @@ class FlowCloud(VirtualCloud):
     def load_plain(self, plain: dict[str, Any]) -> None:
         VirtualCloud.load_plain(self, plain)
         self.replaces = dict(plain["replaces"])
-        self.pauses_us = [tuple(pause) for pause in plain["pauses_us"]]
         self.downs_us, self.restarts = plain["downs_us"], plain["restarts"]
         self.ups_us = [tuple(pair) for pair in plain["ups_us"]]
         self.hot_us = [tuple(period) for period in plain["hot_us"]]

@@ -185,9 +185,9 @@ class SimulatedTestbed(VirtualTestbed):
         if self.job:
             self.job.start(instance)
         self.network.add_server(instance.row, instance.number, host.number, instance.ready_us)
-        if self.cloud.calibration.pause_on_start_s and self.now_us:
-            pause_us = instance.ready_us - us(self.cloud.calibration.pause_on_start_s)
-            self.network.pause(instance.row, max(self.now_us, pause_us), instance.ready_us)
+        pause_us = us(self.cloud.calibration.pause_on_start_s)
+        if pause_us and self.now_us:
+            self._pause(instance, max(self.now_us, instance.ready_us - pause_us), instance.ready_us)
         self.cloud.log(self.now_us, activity, operator, instance.name, host.name)
         return instance
 
@@ -201,9 +201,13 @@ class SimulatedTestbed(VirtualTestbed):
             instance.killed_us = self.now_us + us(serves_s)
             return
         self.network.close_server(instance.row, instance.number, self.now_us)
-        if self.cloud.calibration.pause_on_stop_s and instance.ready_us <= self.now_us:
-            end_us = self.now_us + us(self.cloud.calibration.pause_on_stop_s)
-            self.network.pause(instance.row, self.now_us, end_us)
+        pause_us = us(self.cloud.calibration.pause_on_stop_s)
+        if pause_us and instance.ready_us <= self.now_us:
+            self._pause(instance, self.now_us, self.now_us + pause_us)
+
+    def _pause(self, instance: VirtualInstance, from_us: int, until_us: int) -> None:
+        self.network.pause(instance.row, from_us, until_us)
+        self.cloud.pauses_us.append((instance.row, from_us, until_us, instance.number))
 
     def _set_speeds(self) -> None:
         """Slow down instances on hosts whose reserved CPU exceeds their cores, or of a hot job."""

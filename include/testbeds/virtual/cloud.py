@@ -15,6 +15,8 @@ from include.testbeds.virtual.fleet import VirtualFleet, VirtualHost, VirtualIns
 
 ACTIVITY = ("time_s", "activity", "operator", "instance", "host")
 EVENT = ("time_s", "event", "subject", "detail")
+NOBODY = 0
+"""The number of no instance."""
 
 
 def us(time_s: float) -> int:
@@ -35,6 +37,12 @@ class VirtualCloud:
     fleet: VirtualFleet = field(default_factory=VirtualFleet)
     activities: list[tuple[float, str, str, str, str]] = field(default_factory=list)
     events: list[tuple[float, str, str, str]] = field(default_factory=list)
+    pauses_us: list[tuple[int, int, int, int]] = field(default_factory=list)
+    """(operator, from, until, instance whose coming or going is the reason, or NOBODY)."""
+    pauses: int = 0
+    """How often operators have paused for their instances."""
+    paused_us: int = 0
+    """For how long, over ``pauses``."""
 
     def lease(self, action: LeaseHost, now_us: int) -> VirtualHost:
         draws = self.draws
@@ -138,6 +146,28 @@ class VirtualCloud:
             detail = f"its copy {copy.name} ended before it was ready"
             self.events.append((now_us / 1e6, "migration_undone", instance.name, detail))
 
+    def end_pauses(self, now_us: int) -> None:
+        """Count pauses that are over, those of an operator that overlap as one; forget them."""
+        if not self.pauses_us:
+            return
+        of_job = [pause for pause in self.pauses_us if pause[3] == NOBODY and pause[2] > now_us]
+        periods: list[list[tuple[int, int, int, int]]] = []
+        until_us = 0
+        for pause in sorted(pause for pause in self.pauses_us if pause[3] != NOBODY):
+            if not periods or pause[0] != periods[-1][0][0] or pause[1] >= until_us:
+                periods.append([])
+                until_us = 0
+            periods[-1].append(pause)
+            until_us = max(until_us, pause[2])
+        self.pauses_us = of_job
+        for period in periods:
+            end_us = max(pause[2] for pause in period)
+            if end_us > now_us:
+                self.pauses_us += period
+            else:
+                self.pauses += 1
+                self.paused_us += end_us - period[0][1]
+
     def log(
         self, now_us: int, activity: str, operator: str = "", instance: str = "", host: str = ""
     ) -> None:
@@ -145,10 +175,16 @@ class VirtualCloud:
 
     def to_plain(self) -> dict[str, Any]:
         """Plain values for a snapshot; measured rows must have been taken."""
-        return {"fleet": self.fleet.to_plain()}
+        return {
+            "fleet": self.fleet.to_plain(),
+            "pauses_us": self.pauses_us,
+            "paused": (self.pauses, self.paused_us),
+        }
 
     def load_plain(self, plain: dict[str, Any]) -> None:
         self.fleet = VirtualFleet.from_plain(plain["fleet"], VirtualHost, VirtualInstance)
+        self.pauses_us = [tuple(pause) for pause in plain["pauses_us"]]
+        self.pauses, self.paused_us = plain["paused"]
 
     def take_tables(self) -> dict[str, dict[str, Any]]:
         """Scaling activities and events since the last call, as columns; no empty tables."""

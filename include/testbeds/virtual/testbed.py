@@ -25,7 +25,7 @@ from include.testbeds.virtual.fleet import (
 from include.testbeds.virtual.monitor import VirtualMonitor
 from include.testbeds.virtual.tables import ARRIVAL
 
-SNAPSHOT_VERSION = 8
+SNAPSHOT_VERSION = 9
 NEVER_US = 2**63 - 1
 
 
@@ -208,6 +208,7 @@ class VirtualTestbed(ABC):
             gone = self.drained()
         now_us, monitor = self.now_us, self.monitor
         monitor.catch_up()
+        self.cloud.end_pauses(now_us)
         missed, sources = monitor.reading.missed, self.config.topology.sources
         published = zip((source.name for source in sources), self._published, strict=True)
         here = [
@@ -223,6 +224,8 @@ class VirtualTestbed(ABC):
                 instance.name: monitor.instance_sample(instance, now_us) for instance in here
             },
             published_in_all={} if missed else dict(published),
+            operator_pauses=self.cloud.pauses,
+            operator_paused_in_all_s=self.cloud.paused_us / 1e6,
         )
 
     # ------------------------------------------------------------- recording
