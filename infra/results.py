@@ -28,9 +28,10 @@ class ResultTable(BaseModel):
 
     ``columns`` are figures of the table `metrics`, by what they are called there if that is another
     name, or of a run ``changes`` (starts, stops and moves of instances), ``leases`` after the first
-    hosts and ``host_hours``. ``btu_min``: this one of runs that are billed under several BTUs.
-    ``ci95``: with half of the interval of each mean. ``less``: how much more than under that
-    controller a figure is, paired by pattern and seed, as ``NAME_less_CONTROLLER``.
+    hosts, ``host_hours`` and ``job_starts`` (of the whole job, as the simulator recorded them).
+    ``btu_min``: this one of runs that are billed under several BTUs. ``ci95``: with half of the
+    interval of each mean. ``less``: how much more than under that controller a figure is, paired by
+    pattern and seed, as ``NAME_less_CONTROLLER``.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -43,10 +44,10 @@ class ResultTable(BaseModel):
     decimals: int = 2
 
 
-def figures(published: Path) -> pd.DataFrame:
+def figures(experiment: Path) -> pd.DataFrame:
     """A row per run and BTU of an experiment, with all of its figures."""
     tables = {
-        name: pd.read_parquet(published / f"{name}.parquet")
+        name: pd.read_parquet(experiment / "published" / f"{name}.parquet")
         for name in ("metrics", "scaling_total", "outcomes")
     }
     metrics = tables["metrics"].fillna({"conditions": "", "variant": ""})
@@ -56,6 +57,9 @@ def figures(published: Path) -> pd.DataFrame:
     changes = scaling[["upscaling", "downscaling", "migrations"]].sum(axis=1).rename("changes")
     leases = scaling["hosts_leased"].rename("leases")
     wide = wide.reset_index().merge(hours, "left", ["run", "btu_min"])
+    events = pd.read_parquet(experiment / "measurements" / "event", columns=["run", "event"])
+    starts = events[events["event"] == "job_restart"]["run"].astype(str).value_counts()
+    wide["job_starts"] = wide["run"].astype(str).map(starts).fillna(0)
     return wide.join(changes, "run").join(leases, "run")
 
 
@@ -98,8 +102,8 @@ def main() -> None:
     parser.add_argument("--root", type=Path, default=Path("var"))
     asked = parser.parse_args()
     table = ResultTable.model_validate(made[asked.table])
-    folders = [asked.root / name / "published" for name in table.of]
-    if missing := [str(folder) for folder in folders if not folder.is_dir()]:
+    folders = [asked.root / name for name in table.of]
+    if missing := [str(folder) for folder in folders if not (folder / "published").is_dir()]:
         sys.exit(f"not there: {', '.join(missing)}; tidebench run and tidebench report make them")
     try:
         rows = result_table(pd.concat(figures(folder) for folder in folders), table)

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from io import StringIO
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
+from include.controllers.tide import changes, controller
 from include.files.plain_yaml import input_yaml
+from infra import tide_numbers
 from infra.results import RUN, TABLES, ResultTable, figures, main, result_table
 
 BTU_MIN = 10.0
 
 
-def published(folder: Path, costs: dict[tuple[str, int], float]) -> Path:
-    """What a report has left of runs of one pattern, by controller and seed."""
+def reported(folder: Path, costs: dict[tuple[str, int], float]) -> Path:
+    """An experiment of runs of one pattern, by controller and seed; each started its job twice."""
     runs = pd.DataFrame([[f"{one}-{seed}", "t", "p", None, one, None, BTU_MIN, seed]
                          for one, seed in costs], columns=RUN)  # fmt: skip
     cost = runs.assign(metric="resource_cost", value=list(costs.values()))
@@ -27,20 +30,25 @@ def published(folder: Path, costs: dict[tuple[str, int], float]) -> Path:
             upscaling=3, downscaling=2, migrations=1, hosts_leased=4
         ),
     }
+    (folder / "published").mkdir(parents=True)
     for name, rows in tables.items():
-        rows.to_parquet(folder / f"{name}.parquet")
+        rows.to_parquet(folder / "published" / f"{name}.parquet")
+    events = ["job_restart", "host_lost", "job_restart"]
+    every = pd.concat(runs[["run"]].assign(event=event) for event in events)
+    every.to_parquet(folder / "measurements" / "event", partition_cols=["run"])
     return folder
 
 
 def test_a_row_is_a_run_where_it_is_told_apart(tmp_path: Path) -> None:
-    runs = figures(published(tmp_path, {("tide", 1): 12.346, ("ds2", 1): 10.0}))
+    runs = figures(reported(tmp_path, {("tide", 1): 12.346, ("ds2", 1): 10.0}))
     columns = {"cost": "resource_cost", "changes": None, "leases": None, "host_hours": None}
+    columns["job_starts"] = None
     rows = result_table(runs, ResultTable(of=["x"], by=["controller", "seed"], columns=columns))
     assert rows.to_dict("records") == [
         {"controller": "ds2", "seed": 1, "cost": 10.0, "changes": 6.0, "leases": 4.0,
-         "host_hours": 1.5},
+         "host_hours": 1.5, "job_starts": 2.0},
         {"controller": "tide", "seed": 1, "cost": 12.35, "changes": 6.0, "leases": 4.0,
-         "host_hours": 1.5},
+         "host_hours": 1.5, "job_starts": 2.0},
     ]  # fmt: skip
 
 
@@ -48,7 +56,7 @@ def test_a_mean_has_its_runs_its_interval_and_what_it_is_above_another(tmp_path:
     costs = {("tide", 1): 10.0, ("tide", 2): 14.0, ("btu", 1): 13.0, ("btu", 2): 19.0}
     table = ResultTable(of=["x"], by=["controller"], columns={"resource_cost": None}, ci95=True,
                         less={"resource_cost": "tide"}, decimals=3)  # fmt: skip
-    btu, tide = result_table(figures(published(tmp_path, costs)), table).to_dict("records")
+    btu, tide = result_table(figures(reported(tmp_path, costs)), table).to_dict("records")
     assert (btu["runs"], btu["resource_cost"], btu["resource_cost_less_tide"]) == (2, 16.0, 4.0)
     assert btu["resource_cost_ci95"] == pytest.approx(12.706 * 3, abs=0.01)
     assert btu["resource_cost_less_tide_ci95"] == pytest.approx(12.706, abs=0.01)
@@ -58,10 +66,11 @@ def test_a_mean_has_its_runs_its_interval_and_what_it_is_above_another(tmp_path:
 def test_a_table_is_printed_as_the_file_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder = tmp_path / "tide_walks" / "published"
-    folder.mkdir(parents=True)
-    published(folder, {("tide", 621): 76.5})
-    path, columns = folder / "metrics.parquet", input_yaml(TABLES, "")["tide_walks"]["columns"]
+    folder = reported(tmp_path / "tide_walks", {("tide", 621): 76.5})
+    path, columns = (
+        folder / "published" / "metrics.parquet",
+        input_yaml(TABLES, "")["tide_walks"]["columns"],
+    )
     cost = pd.read_parquet(path).query("metric == 'resource_cost'")
     pd.concat([cost.assign(metric=one) for one in columns]).to_parquet(path)
     monkeypatch.setattr("sys.argv", ["infra.results", "tide_walks", "--root", str(tmp_path)])
@@ -82,8 +91,19 @@ def test_what_tables_yaml_says_of_a_file_is_what_it_has() -> None:
         assert [one for one in has if one != "runs"] == [*table.by, *figure], name
 
 
+def test_every_number_of_tide_is_tried(capsys: pytest.CaptureFixture[str]) -> None:
+    """On two minutes of each load; afterwards every constant is what it was."""
+    tide_numbers.main(duration_min=2)
+    made = pd.read_csv(StringIO(capsys.readouterr().out)).set_index("number")
+    kept = pd.read_csv(TABLES.with_name("tide_numbers.csv")).set_index("number")
+    assert list(made.columns) == list(kept.columns)
+    assert set(made.index) == set(kept.index)
+    assert made.to_numpy().max() > 0
+    assert (changes.LASTS_S, controller.LASTS_S) == (200.0, 200.0)
+
+
 def test_what_is_not_there_or_billed_twice_is_refused(tmp_path: Path) -> None:
-    runs = figures(published(tmp_path, {("tide", 1): 12.0}))
+    runs = figures(reported(tmp_path, {("tide", 1): 12.0}))
     table = ResultTable(of=["x"], by=["controller"], columns={"latness": None})
     with pytest.raises(KeyError, match="no run has latness"):
         result_table(runs, table)
