@@ -30,8 +30,8 @@ MODULES = [
     import_module(f"{tide.__name__}.{module.name}")
     for module in pkgutil.iter_modules(tide.__path__)
 ]
-NO_CHOICE = {"FIRST", "ROUNDING_S", "TURNS", "MORE"}
-"""A value above all others, a tolerance, and how much is computed at once."""
+NO_CHOICE = {"setting", "interval_s", "end_to_end", "FIRST", "ROUNDING_S", "TURNS", "MORE"}
+"""What a run is about; a value above all others, a tolerance, and how much is computed at once."""
 LOADS: Mapping[str, Mapping[str, Any]] = {
     "stepwise": {"pattern": "stepwise", "seed": 31},
     "walk": {"pattern": "random_walk", "seed": 931},
@@ -63,7 +63,7 @@ def decided(controller: Tide, seen: Sequence[Observation]) -> list[tuple[Action,
 
 def variants(controller: Tide) -> Iterator[tuple[str, str, list[Any]]]:
     """Every option and constant, halved and doubled: its name, how, and how to make it so."""
-    options = {one.name for one in fields(Tide)} - {"setting", "interval_s"}
+    options = {one.name for one in fields(Tide)} - NO_CHOICE
     constants = {
         name: value
         for module in MODULES

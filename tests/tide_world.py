@@ -36,6 +36,7 @@ def a_load(**values: Sequence[float]) -> Load:
     }
     rate_per_s = values.get("rate_per_s", [10.0])
     usual |= {"mean_per_s": rate_per_s, "reserve": np.ones(np.shape(rate_per_s)[-1:])}
+    usual["counts"] = usual["reserve"]
     given = usual | values
     return Load(**{name: np.array(value, dtype=float) for name, value in given.items()})
 

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 
+from include.controllers.tide.changes import Pauses
 from include.controllers.tide.estimates import Flow, TideMemory, expected, learned, likely, load_of
 from include.controllers.tide.leases import hosts_for, instances_worth_leasing
 from include.controllers.tide.loss import LOOKAHEAD, MORE, TURNS, ExpectedLoss, Gains
@@ -32,7 +33,7 @@ class TestWhatItKnows:
     def test_the_rate_of_a_source_is_propagated_to_operators_that_lag_behind(self) -> None:
         """O1 gets 150 items in 15 s; O2 and O3 have seen nothing of them yet."""
         observation = read({"O1": 150, "O2": 0, "O3": 0}, {"O1": 1, "O2": 1, "O3": 1})
-        memory = learned(SEEN_BEFORE, observation, FLOW, 600.0, 15.0)
+        memory = learned(SEEN_BEFORE, observation, FLOW, 15.0)
         assert memory.source_per_s == {"S1": 10.0}
         assert memory.rate_per_s == {"O1": 10.0, "O2": 10.0, "O3": 10.0}
 
@@ -49,8 +50,9 @@ class TestWhatItKnows:
             ),
         )
         flow = Flow(a_setting(topology))
+        assert flow.downstream.tolist() == [0.4, 0.0]
         observation = read({"O1": 150, "O2": 0}, {"O1": 1, "O2": 1})
-        assert learned(SEEN_BEFORE, observation, flow, 600.0, 15.0).rate_per_s == {
+        assert learned(SEEN_BEFORE, observation, flow, 15.0).rate_per_s == {
             "O1": 10.0,
             "O2": 4.0,
         }
@@ -67,7 +69,7 @@ class TestWhatItKnows:
         observation = read({"O1": 75}, {"O1": 75}, busy=0.5)
         sample = structs.replace(observation.operators["O1"], busy_in_all_s=counted_s)
         observation = replace(observation, operators={"O1": sample})
-        load = load_of(learned(SEEN_BEFORE, observation, flow, 600.0, 15.0), flow)
+        load = load_of(learned(SEEN_BEFORE, observation, flow, 15.0), flow)
         assert load.service_s[flow.row["O1"]] == pytest.approx(service_s)
 
     def test_before_cpu_is_read_items_took_what_the_fastest_one_took(self) -> None:
@@ -79,14 +81,14 @@ class TestWhatItKnows:
             for name, instance in observation.instances.items()
         }
         first = replace(observation, operators={"O1": sample}, instances=unread)
-        memory = learned(SEEN_BEFORE, first, FLOW, 600.0, 15.0)
+        memory = learned(SEEN_BEFORE, first, FLOW, 15.0)
         assert load_of(memory, FLOW).service_s[FLOW.row["O1"]] == pytest.approx(0.04)
-        later = learned(memory, replace(first, now_s=30.0), FLOW, 600.0, 15.0)
+        later = learned(memory, replace(first, now_s=30.0), FLOW, 15.0)
         assert later.work_s["O1"] < memory.work_s["O1"]
 
     def test_the_service_time_is_busy_time_by_completed_items(self) -> None:
         observation = read({"O1": 30, "O2": 30, "O3": 0}, {"O1": 30, "O2": 15, "O3": 0}, busy=0.5)
-        load = load_of(learned(SEEN_BEFORE, observation, FLOW, 600.0, 15.0), FLOW)
+        load = load_of(learned(SEEN_BEFORE, observation, FLOW, 15.0), FLOW)
         o_slo_s = 1.0  # of an operator that has completed nothing
         assert load.service_s.tolist() == [0.25, 0.5, o_slo_s]
 
@@ -95,13 +97,12 @@ class TestWhatItKnows:
             SEEN_BEFORE,
             read(dict.fromkeys(FLOW.names, 150), dict.fromkeys(FLOW.names, 150)),
             FLOW,
-            600.0,
             15.0,
         )
         blind = replace(an_observation(), now_s=30.0)
-        assert learned(first, blind, FLOW, 600.0, 15.0) == first
+        assert learned(first, blind, FLOW, 15.0) == first
         partly = replace(read({"O2": 0}, {"O2": 0}), now_s=30.0)
-        then = learned(first, partly, FLOW, 600.0, 15.0)
+        then = learned(first, partly, FLOW, 15.0)
         assert then.rate_per_s["O1"] == then.rate_per_s["O3"] == 10.0
         assert load_of(then, FLOW).service_s[0] == load_of(first, FLOW).service_s[0]
 
@@ -121,7 +122,7 @@ class TestWhatItKnows:
             ]
             running = [an_instance(f"i-{name}", name, cpu_share=0.5) for name in names]
             observation = an_observation(operators=samples, running=running, now_s=now_s)
-            memory = learned(memory, observation, FLOW, 600.0, 15.0)
+            memory = learned(memory, observation, FLOW, 15.0)
         assert memory.rate_per_s == dict.fromkeys(names, 10.0)
         assert load_of(memory, FLOW).service_s.tolist() == [0.05] * len(names)
 
@@ -132,7 +133,7 @@ class TestWhatItKnows:
             of_all = {"arrived_in_all": 10 * read_s, "completed_in_all": 10 * read_s}
             samples = [structs.replace(a_sample(name, 0), **of_all) for name in flow.names]
             observation = an_observation(operators=samples, now_s=now_s)
-            memory = learned(memory, observation, flow, 600.0, 15.0)
+            memory = learned(memory, observation, flow, 15.0)
             assert set(memory.rate_per_s.values()) <= {10.0}
         assert memory.rate_per_s
 
@@ -155,13 +156,13 @@ class TestWhatItKnows:
             ]
             observation = an_observation(operators=samples, running=running, now_s=now_s)
             observation = replace(observation, job_starts=starts)
-            memory = learned(memory, observation, FLOW, 600.0, 15.0)
+            memory = learned(memory, observation, FLOW, 15.0)
             if now_s:
                 assert load_of(memory, FLOW).service_s == pytest.approx([0.05] * len(FLOW.names))
 
     def test_the_first_look_gives_no_rates(self) -> None:
         """Nobody knows since when its items were counted."""
-        memory = learned(TideMemory(), read({"O1": 150}, {"O1": 1}), FLOW, 600.0, 15.0)
+        memory = learned(TideMemory(), read({"O1": 150}, {"O1": 1}), FLOW, 15.0)
         assert (memory.seen_s, memory.rate_per_s, memory.waiting) == (15.0, {}, {"O1": 0.0})
 
 
@@ -176,7 +177,7 @@ class TestWhatATestbedNeedsToSpare:
         sample = structs.replace(a_sample("O1"), late_share=share)
         observation = an_observation(operators=[sample], running=running, now_s=15.0)
         known = replace(SEEN_BEFORE, serving={"O1": before})
-        memory = compared(known, observation, FLOW, self.LOSS, 15.0, 600.0)
+        memory = compared(known, observation, FLOW, self.LOSS, 15.0)
         return float(reserve_of(memory, FLOW)[0])
 
     @pytest.mark.parametrize("share", [0.0, 0.09, 1.0])
@@ -204,7 +205,7 @@ class TestWhatATestbedNeedsToSpare:
 
     def test_what_waits_while_nothing_works_asks_for_nothing(self) -> None:
         idle = structs.replace(a_sample("O1", waiting_items=50), busy_share=0.1)
-        memory = learned(TideMemory(), an_observation(operators=[idle]), FLOW, 600.0, 15.0)
+        memory = learned(TideMemory(), an_observation(operators=[idle]), FLOW, 15.0)
         assert memory.waiting["O1"] == pytest.approx(5.0)
 
 
@@ -229,6 +230,22 @@ class TestWhatAPlaceIsWorth:
     def test_old_items_count_more(self, waiting: float, weight: float) -> None:
         """100 items at 10 per second wait for 10 s, half of age_s."""
         assert a_loss(a_load(waiting=[waiting])).weight.tolist() == [weight]
+
+    def test_what_comes_late_after_it_counts_in_all_that_is_late(self) -> None:
+        """In calm and overload, in a time and a pause; how many instances are busy stays."""
+        calm = a_load(rate_per_s=[10.0, 10.0], service_s=[0.2, 0.2], waiting=[0.0, 100.0])
+        once, thrice = a_loss(calm), a_loss(replace(calm, counts=np.array([3.0, 3.0])))
+        for count in (1.0, 3.0, 6.0):
+            instances, waiting = np.array([count, count]), np.array([50.0, 0.0])
+            late = 3 * once.late_per_s(instances)
+            assert thrice.late_per_s(instances) == pytest.approx(late)
+            late = 3 * once.late_in(200.0, instances, waiting)
+            assert thrice.late_in(200.0, instances, waiting) == pytest.approx(late)
+        assert thrice.busy.tolist() == once.busy.tolist()
+        pauses = Pauses(calm.rate_per_s, calm.waiting, change_s=6.0)
+        before, after = np.array([2.0, 3.0]), np.array([3.0, 4.0])
+        late = 3 * pauses.saved(once, before, after)
+        assert pauses.saved(thrice, before, after) == pytest.approx(late)
 
     def test_what_is_expected_is_the_mean_over_rates(self) -> None:
         """Of every operator for itself, and gains are those of the means."""

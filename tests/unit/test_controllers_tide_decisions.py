@@ -407,8 +407,32 @@ def test_long_items_are_not_left_waiting_for_the_price_of_a_host() -> None:
     )  # 30 instances and some to spare, four to a host
 
 
+@pytest.mark.parametrize(("end_to_end", "for_its_peak"), [(0.0, False), (1.0, True)])
+def test_end_to_end_an_operator_before_others_gets_instances_for_its_peak(
+    end_to_end: float, for_its_peak: bool
+) -> None:
+    """Items of O1 take 5 s; 2/s come on average, 6/s now, which keep 10 and 30 instances busy.
+
+    An instance is worth 0.2 late items/s where one that is late at O1 counts once, 0.6 where it
+    is late at O2 and O3, too; its place costs 0.3.
+    """
+    slow = long_known()
+    slow = replace(
+        slow,
+        rate_per_s=dict.fromkeys(FLOW.names, 6.0), source_per_s={"S1": 6.0},
+        mean_per_s=dict.fromkeys(FLOW.names, 2.0), work_s={**slow.work_s, "O1": 5e6},
+    )  # fmt: skip
+    running = instances({"h1": "O1 O2 O3 O3"})
+    setting = replace(SETTING, price_per_btu=0.09)
+    _, decided = decide(
+        slow, [a_host()], running, arrived=90, setting=setting, end_to_end=end_to_end
+    )
+    places = 4 * (1 + len(actions_of(decided, LeaseHost)))
+    assert (places >= 30) == for_its_peak
+
+
 def test_options_that_make_no_sense_are_all_named() -> None:
-    wrong = Tide(setting=SETTING, care=0.0, disturbed=1.0, overload=0.5, uneven=-1.0)
+    wrong = Tide(setting=SETTING, care=0.0, interval_s=0.0, end_to_end=1.5, least_gain=-1.0)
     assert len(list(wrong.problems())) == 4
     for least_gain in (-1.0, nan, inf, 1e12):
         (problem,) = Tide(setting=SETTING, least_gain=least_gain).problems()

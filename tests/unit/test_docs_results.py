@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from include.controllers.tide import changes, controller
+from include.controllers.tide import changes, loss
 from include.files.plain_yaml import input_yaml
 from infra import tide_numbers
 from infra.results import RUN, TABLES, ResultTable, figures, main, result_table
@@ -99,7 +99,7 @@ def test_every_number_of_tide_is_tried(capsys: pytest.CaptureFixture[str]) -> No
     assert list(made.columns) == list(kept.columns)
     assert set(made.index) == set(kept.index)
     assert made.to_numpy().max() > 0
-    assert (changes.LASTS_S, controller.LASTS_S) == (200.0, 200.0)
+    assert (changes.LASTS_S, loss.AGE_S) == (200.0, 60.0)
 
 
 def test_what_is_not_there_or_billed_twice_is_refused(tmp_path: Path) -> None:

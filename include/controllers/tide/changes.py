@@ -68,4 +68,5 @@ class Pauses:
         """What arrives in the pause, and what is late in the time that is left after it."""
         paused = self.rate_per_s * pause_s
         left_s = np.maximum(0.0, self.lasts_s - pause_s)
-        return paused + loss.late_in(left_s, instances, waiting + paused)
+        late = loss.late_in(left_s, instances, waiting + paused)
+        return loss.load.counts * paused + late

@@ -27,7 +27,16 @@ from include.controllers.tide.leases import (
     mean_busy,
     places_of,
 )
-from include.controllers.tide.loss import FIRST, ExpectedLoss, Loss
+from include.controllers.tide.loss import (
+    AGE_S,
+    DISTURBED,
+    FIRST,
+    OVERLOAD,
+    UNEVEN,
+    WORK_OFF_S,
+    ExpectedLoss,
+    Loss,
+)
 from include.controllers.tide.places import Places
 from include.controllers.tide.reserve import compared, reserve_of
 from include.model.decision import Decision, Reason, Why
@@ -36,6 +45,12 @@ from include.model.observation import HostSample, Observation
 LONG_BTU_S = 2400.0
 """With a BTU of this length lateness counts twice, with twice this length three times. With long
 BTUs a host that is leased too late for a peak is paid for long after it."""
+
+LEAD_S = 105.0
+"""Time ahead for which hosts are leased where the load repeats."""
+BACKLOG_S = 100.0
+"""Time in which leased hosts work off waiting items of operators with long ones; so long a new host
+stays."""
 
 START_S = 30.0
 """Typical time from the start of an instance until it is ready."""
@@ -59,36 +74,17 @@ class Tide:
     setting: Setting
     interval_s: float = 15.0
     care: float = 1.0
-    work_off_s: float = 40.0
-    disturbed: float = 0.01
-    uneven: float = 0.06
-    overload: float = 4.0
-    age_s: float = 60.0
-    backlog_s: float = 100.0
-    horizon_s: float = 600.0
-    lead_s: float = 105.0
+    end_to_end: float = 0.0
     least_gain: float = 0.01
 
     def problems(self) -> Iterator[str]:
-        for name in (
-            "interval_s",
-            "care",
-            "work_off_s",
-            "age_s",
-            "backlog_s",
-            "horizon_s",
-        ):
+        for name in ("interval_s", "care"):
             if not getattr(self, name) > 0:
                 yield f"{name} must be above 0, got {getattr(self, name)}"
-        if not 0 <= self.disturbed < 1:
-            yield f"disturbed must be a share from 0 to below 1, got {self.disturbed}"
+        if not 0 <= self.end_to_end <= 1:
+            yield f"end_to_end must be from 0 to 1, got {self.end_to_end}"
         if not 0 <= self.least_gain < FIRST:
             yield f"least_gain must be at least 0 and below {FIRST:g}, got {self.least_gain}"
-        for name in ("uneven", "lead_s"):
-            if not getattr(self, name) >= 0:
-                yield f"{name} must be at least 0, got {getattr(self, name)}"
-        if not self.overload >= 1:
-            yield f"overload must be at least 1, got {self.overload}"
 
     def initial_instances(self) -> Mapping[str, int]:
         return dict.fromkeys(self.setting.topology.operator_names, 1)
@@ -107,7 +103,7 @@ class Tide:
         pauses = self._pauses(load, observation)
         load = replace(load, waiting=pauses.waiting_without)
         wavering = likely(load, memory, self._flow, self.interval_s)
-        needed = self._needed(wavering or self._soon(load, memory, self.lead_s), plan, pauses)
+        needed = self._needed(wavering or self._soon(load, memory, LEAD_S), plan, pauses)
         loss = self._loss(self._soon(load, memory, START_S))
         leaving = self._leaving(plan, needed, pauses, loss) if memory.rate_per_s else ()
         staying = {host.host for host in plan.hosts} - set(leaving)
@@ -164,12 +160,12 @@ class Tide:
     def _may_go(self, host: HostSample, plan: Plan, job_s: float) -> bool:
         """Whether the host's BTU ends soon and the host can be empty by then.
 
-        A new host stays at least ``backlog_s``, so that it works off the backlog it was ordered
+        A new host stays at least BACKLOG_S, so that it works off the backlog it was ordered
         for. A host with less time than a drain stays, because its next BTU is billed anyway. If a
         BTU is shorter than a drain and a tick, a host may go at any time.
         """
         boot_s = self.setting.delays.host_boot_s or 0.0
-        if not host.up or plan.now_s - host.ordered_s < boot_s + self.backlog_s:
+        if not host.up or plan.now_s - host.ordered_s < boot_s + BACKLOG_S:
             return False
         left_s = host.paid_until_s - plan.now_s
         drain_s = self._drain_s(job_s)
@@ -179,12 +175,13 @@ class Tide:
     def _learned(self, memory: TideMemory, observation: Observation) -> tuple[TideMemory, Load]:
         """Rates, service times and waiting items; late items beside those that were expected."""
         since_s = self._flow.read_s(observation.now_s) - self._flow.read_s(max(0.0, memory.seen_s))
-        memory = learned(memory, observation, self._flow, self.horizon_s, self.interval_s)
+        memory = learned(memory, observation, self._flow, self.interval_s)
         load = load_of(memory, self._flow)
         if memory.rate_per_s and since_s > 0:
             calm = self._loss(replace(load, waiting=np.zeros_like(load.waiting)))
-            memory = compared(memory, observation, self._flow, calm, since_s, self.horizon_s)
-        return memory, replace(load, reserve=reserve_of(memory, self._flow))
+            memory = compared(memory, observation, self._flow, calm, since_s)
+        counts = 1 + self.end_to_end * self._flow.downstream
+        return memory, replace(load, reserve=reserve_of(memory, self._flow), counts=counts)
 
     def _pauses(self, load: Load, observation: Observation) -> Pauses:
         """What a change stops: as seen so far, of operators and of the job."""
@@ -199,7 +196,7 @@ class Tide:
 
     def _loss(self, load: Load) -> Loss:
         kind = Loss if load.rate_per_s.ndim == 1 else ExpectedLoss
-        return kind(load, self.work_off_s, self.disturbed, self.uneven, self.overload, self.age_s)
+        return kind(load, WORK_OFF_S, DISTURBED, UNEVEN, OVERLOAD, AGE_S)
 
     def _soon(self, load: Load, memory: TideMemory, seconds: float) -> Load:
         """The load with the highest rates of the next seconds, if it repeats."""
@@ -213,7 +210,7 @@ class Tide:
         would come late and stay long. Where a change pauses something, which piles up more, it may
         take a whole BTU: so long a host is paid for.
         """
-        backlog_s = max(self.backlog_s, self.setting.btu_s) if pauses.exist else self.backlog_s
+        backlog_s = max(BACKLOG_S, self.setting.btu_s) if pauses.exist else BACKLOG_S
         if any(not host.up for host in plan.hosts):
             load = replace(load, waiting=np.zeros_like(load.waiting))
         place_per_s = min(self._place_per_s, NEVER_CHEAP / float(load.service_s.min()))

@@ -21,6 +21,8 @@ from include.model.observation import Observation, OperatorSample
 
 Array = NDArray[np.float64]
 
+HORIZON_S = 600.0
+"""Half-life of service times, mean rates and counts of late items."""
 ROUNDING_S = 1e-6
 
 
@@ -60,7 +62,8 @@ class Load:
     """Arrays of shape (operators,), in the order of the topology.
 
     Executions per second that arrive, seconds per execution, waiting items, the fading mean of
-    executions per second, and a factor of the spare instances that an operator needs.
+    executions per second, a factor of the spare instances that an operator needs, and how many
+    late executions one that is late counts as.
     """
 
     rate_per_s: Array
@@ -68,6 +71,7 @@ class Load:
     waiting: Array
     mean_per_s: Array
     reserve: Array
+    counts: Array
 
 
 class Flow:
@@ -96,6 +100,14 @@ class Flow:
         for name, upstream in origins.items():
             if len(upstream) == 1 and upstream[0] in self.sources:
                 self.fed_by.setdefault(upstream[0], []).append(name)
+        self.downstream: Array = np.array([0.0] * len(self.names))
+        """Executions at all operators after it that one of an operator leads to."""
+        for name in reversed(topology.flow_order):
+            self.downstream[self.row[name]] = sum(
+                edge.items_out / edge.items_in * (1 + self.downstream[self.row[edge.target]])
+                for edge in topology.edges
+                if edge.origin == name and edge.target in self.row
+            )
         self.slo_s = np.array([topology.operator[name].slo_ms / 1000 for name in self.names])
         unread = np.array([source not in self.fed_by for source in self.sources])
         self._measurable: NDArray[np.bool_] = (self.per_item[:, unread] == 0).all(axis=1)
@@ -128,12 +140,10 @@ class Flow:
         return {name: float(rates[row]) for name, row in self.row.items() if self._measurable[row]}
 
 
-def learned(
-    memory: TideMemory, observation: Observation, flow: Flow, horizon_s: float, step_s: float
-) -> TideMemory:
+def learned(memory: TideMemory, observation: Observation, flow: Flow, step_s: float) -> TideMemory:
     """Update the memory with an observation; there is one every ``step_s``.
 
-    Estimates of unread operators stay. Old values fade with half-life ``horizon_s``. The first
+    Estimates of unread operators stay. Old values fade with half-life HORIZON_S. The first
     observation gives no rates, because it is unknown when its counts began.
     """
     if memory.seen_s < 0:
@@ -148,7 +158,7 @@ def learned(
     since_s = flow.read_s(observation.now_s) - flow.read_s(memory.seen_s)
     if since_s <= 0 or not observation.operators:
         return memory
-    keep = 0.5 ** (since_s / horizon_s)
+    keep = 0.5 ** (since_s / HORIZON_S)
     counted = _counted(observation)
     items = {
         name: _items(sample, counted, memory.counted)
@@ -278,7 +288,7 @@ def load_of(memory: TideMemory, flow: Flow) -> Load:
     rate, mean, waiting, work_s, done = (np.array(column) for column in columns)
     measured = (done > 0) & (work_s > 0)
     service_s = np.where(measured, work_s / np.where(measured, done, 1.0), flow.slo_s)
-    return Load(rate, service_s, waiting, mean, np.ones_like(rate))
+    return Load(rate, service_s, waiting, mean, np.ones_like(rate), np.ones_like(rate))
 
 
 def expected(load: Load, memory: TideMemory, flow: Flow, steps: int) -> Load:

@@ -34,14 +34,14 @@ def instances_worth_leasing(loss: Loss, place_per_s: float, backlog_s: float) ->
     a peak and get :func:`mean_busy`.
     """
     load = loss.load
-    cheap = load.service_s * place_per_s <= 1
+    cheap = load.service_s * place_per_s <= load.counts
     instances = np.maximum(1.0, np.rint(mean_busy(load, backlog_s)))
     rate_per_s = np.atleast_2d(load.rate_per_s).min(axis=0)
     least = np.atleast_2d(loss.busy).min(axis=0)
     busy = np.maximum(1.0, np.ceil(least))
     # Among hundreds of instances a few more save nothing, so take the optimum in closed form.
     many = loss.hindered(busy) > 1
-    best = least + np.sqrt(rate_per_s * loss.hindered(least) / place_per_s)
+    best = least + np.sqrt(load.counts * rate_per_s * loss.hindered(least) / place_per_s)
     instances[cheap] = np.where(many, np.maximum(busy, np.floor(best)), busy)[cheap]
     gains = Gains(loss, instances, excluded=~cheap)
     while gains.now[row := gains.best()] > place_per_s:

@@ -19,6 +19,16 @@ TURNS, MORE = 4, 8
 """Further instances evaluated per operator, and the factor by which the next batch is larger."""
 FIRST = 1e12
 """Gain of an operator's first instance: above any lateness."""
+WORK_OFF_S = 40.0
+"""Time to work off waiting items, for sharing out places."""
+DISTURBED = 0.01
+"""Share of the time in which an operator stands still."""
+UNEVEN = 0.06
+"""Spare instances that uneven arrivals and work need."""
+OVERLOAD = 4.0
+"""Weight of an item that piles up beside one that is late."""
+AGE_S = 60.0
+"""Wait that makes an item count twice, for sharing out places."""
 HEAVIEST = 10.0
 """Upper bound of the weight of old items."""
 
@@ -112,7 +122,7 @@ class Loss:
     def weight(self) -> Array:
         """Weight of a late item, from its waiting time (Little's law)."""
         waits_s = self.load.waiting / np.maximum(self.load.rate_per_s, 1e-9)
-        return np.minimum(HEAVIEST, 1 + waits_s / self.age_s)
+        return self.load.counts * np.minimum(HEAVIEST, 1 + waits_s / self.age_s)
 
     def hindered(self, instances: Array, rows: Rows = EVERY) -> Array:
         """Number of spare instances at which all items are still late; with twice as many, half."""
@@ -168,7 +178,7 @@ class Loss:
         left = np.maximum(0.0, waiting - spare_per_s * lasts_s)
         calm = replace(self, load=replace(load, waiting=np.zeros_like(waiting)))
         later = calm.late_per_s(instances) * (lasts_s - busy_s)
-        late: Array = load.rate_per_s * busy_s + later + left
+        late: Array = load.counts * load.rate_per_s * busy_s + later + load.counts * left
         return late
 
     def late_ahead(self, instances: Array, rows: Rows) -> Array:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from include.controllers.tide.estimates import Array, Flow, TideMemory
+from include.controllers.tide.estimates import HORIZON_S, Array, Flow, TideMemory
 from include.controllers.tide.loss import Loss
 from include.model.observation import Observation
 
@@ -25,13 +25,12 @@ def compared(
     flow: Flow,
     loss: Loss,
     since_s: float,
-    horizon_s: float,
 ) -> TideMemory:
     """Count late items of the last ``since_s`` seconds and those that ``loss`` expects.
 
     Only of operators that had as many ready instances all the time, and more than are busy: what
     is late in a pause or an overload says nothing of spare instances. ``loss`` is of calm load and
-    knows no factor yet. Counts fade with half-life ``horizon_s``.
+    knows no factor yet. Counts fade with half-life HORIZON_S.
     """
     serving = {
         name: sum(instance.ready for instance in observation.serving(name))
@@ -41,7 +40,7 @@ def compared(
     done = loss.load.rate_per_s * since_s
     share = loss.share_late(instances)
     paused = observation.now_s - observation.job_started_s < CALM_S
-    keep = 0.5 ** (since_s / horizon_s)
+    keep = 0.5 ** (since_s / HORIZON_S)
     late, expected = dict(memory.late), dict(memory.expected_late)
     for name, sample in observation.operators.items():
         late[name] = late.get(name, 0.0) * keep
