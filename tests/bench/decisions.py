@@ -3,8 +3,9 @@
 `python -m tests.bench.decisions` prints a row per controller: medians of several decisions on
 1,000 operators, 2,000 hosts and 20,000 instances. Every observation is fresh, so nothing that
 a controller looks up in it is remembered from the decision before. Names of controllers choose
-rows; `--operators 100 --repeats 1` is a cluster of a tenth of that, and one decision. With `--gate`
-it ends with 1 when a decision grows faster than the cluster does, beyond what caches take.
+rows; `--operators 100 --repeats 1` is a cluster of a tenth of that, and one decision. `--mixed`
+makes every tenth operator need twenty times the memory of the others. With `--gate` it ends with 1
+when a decision grows faster than the cluster does, beyond what caches take.
 
 Nobody carries these decisions out, so a controller decides the same again. With `--at-work 10`
 each is at work instead: ten minutes on the simulated testbed, on the topology `layered_1000`
@@ -42,13 +43,18 @@ HOSTS, INSTANCES = 2, 20
 FLAVOR = HostFlavor(name="large", vcpus=16, memory_mb=65536)
 CHAIN = 10
 """Operators of one tenant."""
+LARGE_MB = 20_000.0
+"""What an instance of a large operator needs; hosts have room for three."""
 GROWS_AT_MOST = 40
 """A decision on ten times the cluster. Sorting and the caches make it 6 to 22; what looks at every
 instance once for each host or operator, 60 and more."""
 
 
-def a_topology(operators: int) -> Topology:
-    """Chains of ten operators, each behind a source of its own and a tenant of its own."""
+def a_topology(operators: int, *, mixed: bool = False) -> Topology:
+    """Chains of ten operators, each behind a source of its own and a tenant of its own.
+
+    Where they are ``mixed`` the last of each is large.
+    """
     names = [(f"t{i // CHAIN}", f"t{i // CHAIN}.o{i % CHAIN}") for i in range(operators)]
     tenants = dict.fromkeys(tenant for tenant, _ in names)
     edges = [
@@ -60,7 +66,13 @@ def a_topology(operators: int) -> Topology:
         level_unit="level",
         emission_period_s=1.0,
         operators=tuple(
-            an_operator(name, storage_mb=10.0, tenant=tenant, service_ms=10.0)
+            an_operator(
+                name,
+                storage_mb=10.0,
+                tenant=tenant,
+                service_ms=10.0,
+                **({"memory_mb": LARGE_MB} if mixed and name.endswith(f".o{CHAIN - 1}") else {}),
+            )
             for tenant, name in names
         ),
         sources=tuple(
@@ -130,9 +142,12 @@ def at_some_time(topology: Topology, hosts: int, instances: int, now_s: float) -
     return replace(seen, tenants=tenants)
 
 
-def decision_s(name: str, operators: int, repeats: int) -> tuple[float, int]:
+def decision_s(
+    name: str, operators: int, repeats: int, *, mixed: bool = False
+) -> tuple[float, int]:
     """The median CPU time of one decision, and the most steps that one had."""
-    topology, hosts, instances = a_topology(operators), HOSTS * operators, INSTANCES * operators
+    topology = a_topology(operators, mixed=mixed)
+    hosts, instances = HOSTS * operators, INSTANCES * operators
     setting = Setting(topology=topology, flavor=FLAVOR, btu_s=600.0, seed=1, max_hosts=10 * hosts)
     controller = CONTROLLERS[name].build(setting=setting)
     memory = controller.initial_memory()
@@ -204,6 +219,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("names", nargs="*", metavar="CONTROLLER", help="all when none is named")
     parser.add_argument("--operators", type=int, default=1000, help="100 or more, in hundreds")
     parser.add_argument("--repeats", type=int, default=7)
+    parser.add_argument("--mixed", action="store_true", help="every tenth operator is large")
     parser.add_argument("--at-work", type=int, metavar="MINUTES", help="on the simulated testbed")
     parser.add_argument("--gate", action="store_true", help="end with 1 when growth is too fast")
     options = parser.parse_args(arguments)
@@ -217,8 +233,8 @@ def main(arguments: Sequence[str]) -> int:
           f"{'growth':>8} {'most steps':>11}")  # fmt: skip
     growth = {}
     for name in names:
-        large_s, steps = decision_s(name, size, options.repeats)
-        small_s, _ = decision_s(name, tenth, options.repeats)
+        large_s, steps = decision_s(name, size, options.repeats, mixed=options.mixed)
+        small_s, _ = decision_s(name, tenth, options.repeats, mixed=options.mixed)
         growth[name] = large_s / small_s
         print(f"{name:<30} {large_s * 1e3:15.1f} ms {small_s * 1e3:7.1f} ms "
               f"{growth[name]:7.1f}x {steps:11d}", flush=True)  # fmt: skip

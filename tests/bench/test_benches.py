@@ -130,7 +130,7 @@ def test_beside_a_job(bench: Bench) -> None:
 
 
 def test_decisions(bench: Bench) -> None:
-    output = bench("tests.bench.decisions", "--operators", "100", "--repeats", "1")
+    output = bench("tests.bench.decisions", "--operators", "100", "--repeats", "1", "--mixed")
     heading, *rows = output.splitlines()
     assert "2,000 instances" in heading
     assert [row.split()[0] for row in rows] == list(CONTROLLERS)
