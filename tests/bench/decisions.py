@@ -4,8 +4,8 @@
 1,000 operators, 2,000 hosts and 20,000 instances. Every observation is fresh, so nothing that
 a controller looks up in it is remembered from the decision before. Names of controllers choose
 rows; `--operators 100 --repeats 1` is a cluster of a tenth of that, and one decision. `--mixed`
-makes every tenth operator need twenty times the memory of the others. With `--gate` it ends with 1
-when a decision grows faster than the cluster does, beyond what caches take.
+makes every tenth operator need five times the memory of the others, on hosts that are full. With
+`--gate` it ends with 1 when a decision grows faster than the cluster does, beyond what caches take.
 
 Nobody carries these decisions out, so a controller decides the same again. With `--at-work 10`
 each is at work instead: ten minutes on the simulated testbed, on the topology `layered_1000`
@@ -43,8 +43,10 @@ HOSTS, INSTANCES = 2, 20
 FLAVOR = HostFlavor(name="large", vcpus=16, memory_mb=65536)
 CHAIN = 10
 """Operators of one tenant."""
-LARGE_MB = 20_000.0
-"""What an instance of a large operator needs; hosts have room for three."""
+LARGE_MB = 5_000.0
+"""What an instance of a large operator needs."""
+FULL_MB = 14_336
+"""Memory of hosts that have no room for another."""
 GROWS_AT_MOST = 40
 """A decision on ten times the cluster. Sorting and the caches make it 6 to 22; what looks at every
 instance once for each host or operator, 60 and more."""
@@ -148,7 +150,8 @@ def decision_s(
     """The median CPU time of one decision, and the most steps that one had."""
     topology = a_topology(operators, mixed=mixed)
     hosts, instances = HOSTS * operators, INSTANCES * operators
-    setting = Setting(topology=topology, flavor=FLAVOR, btu_s=600.0, seed=1, max_hosts=10 * hosts)
+    flavor = replace(FLAVOR, memory_mb=FULL_MB) if mixed else FLAVOR
+    setting = Setting(topology=topology, flavor=flavor, btu_s=600.0, seed=1, max_hosts=10 * hosts)
     controller = CONTROLLERS[name].build(setting=setting)
     memory = controller.initial_memory()
     took_s, steps = [], 0
@@ -219,7 +222,9 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("names", nargs="*", metavar="CONTROLLER", help="all when none is named")
     parser.add_argument("--operators", type=int, default=1000, help="100 or more, in hundreds")
     parser.add_argument("--repeats", type=int, default=7)
-    parser.add_argument("--mixed", action="store_true", help="every tenth operator is large")
+    parser.add_argument(
+        "--mixed", action="store_true", help="every tenth operator is large, hosts are full"
+    )
     parser.add_argument("--at-work", type=int, metavar="MINUTES", help="on the simulated testbed")
     parser.add_argument("--gate", action="store_true", help="end with 1 when growth is too fast")
     options = parser.parse_args(arguments)

@@ -124,23 +124,25 @@ class Places:
         """
         plan, wants = self._plan, self._plan.operator(self._names[row])
         left, leaving = plan.free[host].left, list[InstanceSample]()
+        here = self._others(host, wants.name)
+        fewer, gone = Counter[str](), list[str]()
         while not left.fits(wants):
-            fewer, gone = Counter(each.operator for each in leaving), [i.instance for i in leaving]
-            newest = {
-                each.operator: each
-                for each in plan.on_host(host)
-                if not (each.operator == wants.name or each.instance in gone)
-                and plan.may_stop(each, gone)
-            }
+            for name in [*here] if not leaving else [leaving[-1].operator]:
+                while here[name] and not plan.may_stop(here[name][-1], gone):
+                    here[name].pop()
+                if not here[name]:
+                    del here[name]
             price = {
                 name: self._stop_cost(name, fewer[name], costs)
                 / _share(plan.operator(name), wants, left)
-                for name in newest
+                for name in here
             }
             name = min(price, key=price.__getitem__, default="")
             if price.get(name, np.inf) == np.inf:
                 return {}
-            leaving.append(newest[name])
+            leaving.append(here[name].pop())
+            gone.append(leaving[-1].instance)
+            fewer[name] += 1
             left = left.more(plan.operator(name))
         for each in leaving[::-1]:
             without = left.less(plan.operator(each.operator))
@@ -153,6 +155,14 @@ class Places:
             prices[each] = self._stop_cost(each.operator, stops[each.operator], costs)
             stops[each.operator] += 1
         return prices
+
+    def _others(self, host: str, name: str) -> dict[str, list[InstanceSample]]:
+        """Instances on the host of all operators but this one, the newest last."""
+        here: dict[str, list[InstanceSample]] = {}
+        for each in self._plan.on_host(host):
+            if each.operator != name:
+                here.setdefault(each.operator, []).append(each)
+        return here
 
     def _stop_cost(self, name: str, before: int, costs: list[Array]) -> float:
         """What another stop of the operator costs after ``before`` of it."""
