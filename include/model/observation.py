@@ -121,7 +121,7 @@ class Observation:
     """For how long nothing came out, over ``job_starts``."""
     operator_pauses: int = 0
     """How often an operator stood still since the run began because instances of it came or went,
-    over all operators. Pauses of the whole job are not among them."""
+    over all operators; what overlaps is one. Pauses of the whole job are not among them."""
     operator_paused_in_all_s: float = 0.0
     """For how long, over ``operator_pauses``."""
 

@@ -176,6 +176,39 @@ def test_a_stateful_operator_pauses_while_its_state_moves_and_loses_nothing():
     assert (observation.operator_pauses, observation.operator_paused_in_all_s) == (1, 3.0)
 
 
+def test_who_looks_on_between_two_steps_shortens_no_pause():
+    """The operator pauses from 35 to 37.3 s, and the step ends at 38."""
+    waited_ms, seen = [], []
+    for looks_s in ((), (36.0, 37.5)):
+        config = a_config(a_chain("O1", "O2"), calibration={"rescale_pause_s": 2.3, "step_s": 1.0})
+        testbed = started(config, hosts=2)
+        testbed.advance_to(30)
+        testbed.apply(decision(StartInstance("O2", "host-2")))
+        for at_s in looks_s:
+            testbed.advance_to(at_s)
+            seen.append(testbed.look("another").operator_pauses)
+        testbed.advance_to(120)
+        assert testbed.look().operator_paused_in_all_s == 2.3
+        waited_ms.append(waits_ms(testbed, "O2")[1].sum())
+    assert seen == [0, 1]
+    assert waited_ms[0] == waited_ms[1] > 10_000
+
+
+def test_a_pause_was_one_though_its_host_is_lost_after_it():
+    calibration = {"rescale_pause_s": 3, "instance_start_s": [30, 30], "drain_s": 20}
+    testbed = started(a_config(a_chain("O1", "O2"), calibration=calibration), hosts=2)
+    testbed.advance_to(30)
+    testbed.apply(decision(StartInstance("O2", "host-2")))
+    testbed.advance_to(40)  # it is not ready, and pauses its operator from now to 43
+    (new,) = (n for n, one in testbed.observe().instances.items() if not one.ready)
+    testbed.apply(decision(StopInstance(new)))
+    testbed.advance_to(44)
+    testbed.fail(testbed.fleet.hosts[2])
+    testbed.advance_to(90)
+    observation = testbed.look()
+    assert (observation.operator_pauses, observation.operator_paused_in_all_s) == (1, 3.0)
+
+
 def test_when_the_new_host_is_lost_the_old_instance_goes_on():
     testbed = started(a_config(a_chain("O1")), hosts=2)
     (old,) = seen_at(testbed, 30).instances

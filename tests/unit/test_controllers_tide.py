@@ -26,6 +26,7 @@ from include.testing.builders import (
     an_operator,
 )
 from include.workloads.manufacturing.load_patterns import RandomWalk
+from include.workloads.topologies import load_topology, topology_names
 from tests.tide_world import FLOW, SEEN_BEFORE, a_load, a_loss, read
 
 
@@ -56,6 +57,22 @@ class TestWhatItKnows:
             "O1": 10.0,
             "O2": 4.0,
         }
+
+    @pytest.mark.parametrize("name", topology_names())
+    def test_what_follows_an_execution_is_what_its_source_leads_to(self, name: str) -> None:
+        """On every topology; one with guests, which have no instances, is only read."""
+        topology = load_topology(name)
+        flow = Flow(a_setting(topology))
+        assert np.isfinite(flow.downstream).all()
+        if len(flow.names) < len(topology.flow_order):
+            return
+        for column, source in enumerate(topology.sources):
+            following = sum(
+                edge.items_out / edge.items_in * (1 + flow.downstream[flow.row[edge.target]])
+                for edge in topology.edges
+                if edge.origin == source.name
+            )
+            assert following == pytest.approx(flow.per_item[:, column].sum())
 
     @pytest.mark.parametrize(
         ("vcpus", "counted_s", "service_s"), [(4, None, 0.1), (0.5, None, 0.2), (0.5, 3.0, 0.1)]

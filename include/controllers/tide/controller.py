@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import inf
 
 import numpy as np
 
@@ -79,8 +80,8 @@ class Tide:
 
     def problems(self) -> Iterator[str]:
         for name in ("interval_s", "care"):
-            if not getattr(self, name) > 0:
-                yield f"{name} must be above 0, got {getattr(self, name)}"
+            if not 0 < getattr(self, name) < inf:
+                yield f"{name} must be above 0 and finite, got {getattr(self, name)}"
         if not 0 <= self.end_to_end <= 1:
             yield f"end_to_end must be from 0 to 1, got {self.end_to_end}"
         if not 0 <= self.least_gain < FIRST:

@@ -100,14 +100,15 @@ class Flow:
         for name, upstream in origins.items():
             if len(upstream) == 1 and upstream[0] in self.sources:
                 self.fed_by.setdefault(upstream[0], []).append(name)
-        self.downstream: Array = np.array([0.0] * len(self.names))
-        """Executions at all operators after it that one of an operator leads to."""
+        after: dict[str, float] = {}
         for name in reversed(topology.flow_order):
-            self.downstream[self.row[name]] = sum(
-                edge.items_out / edge.items_in * (1 + self.downstream[self.row[edge.target]])
+            after[name] = sum(
+                edge.items_out / edge.items_in * (1 + after[edge.target])
                 for edge in topology.edges
-                if edge.origin == name and edge.target in self.row
+                if edge.origin == name
             )
+        self.downstream: Array = np.array([after[name] for name in self.names], dtype=np.float64)
+        """Executions at all operators after it that one of an operator leads to."""
         self.slo_s = np.array([topology.operator[name].slo_ms / 1000 for name in self.names])
         unread = np.array([source not in self.fed_by for source in self.sources])
         self._measurable: NDArray[np.bool_] = (self.per_item[:, unread] == 0).all(axis=1)

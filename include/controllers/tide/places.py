@@ -157,10 +157,10 @@ class Places:
         return prices
 
     def _others(self, host: str, name: str) -> dict[str, list[InstanceSample]]:
-        """Instances on the host of all operators but this one, the newest last."""
+        """Instances on the host of all operators but this one that may stop, newest last."""
         here: dict[str, list[InstanceSample]] = {}
         for each in self._plan.on_host(host):
-            if each.operator != name:
+            if each.operator != name and self._plan.may_stop(each):
                 here.setdefault(each.operator, []).append(each)
         return here
 

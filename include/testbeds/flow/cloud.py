@@ -47,7 +47,7 @@ class FlowCloud(VirtualCloud):
         self.replaces = {
             new: old for new, old in self.replaces.items() if self._starts(new, now_us)
         }
-        self.end_pauses(now_us)
+        self.forget_pauses(now_us)
         self.hot_us = [period for period in self.hot_us if period[1] > now_us]
         for one in self.fleet.instances.values():
             if one.successor and not self._starts(one.successor, now_us):
@@ -183,7 +183,9 @@ class FlowCloud(VirtualCloud):
             if old is not None and old.stopped_us is not None and old.stopped_us > now_us:
                 old.stopped_us = None
             self.undo_migrations(one, now_us)
-            self.pauses_us = [pause for pause in self.pauses_us if pause[3] != one.number]
+            self.pauses_us = [
+                pause for pause in self.pauses_us if pause[3] != one.number or pause[2] <= now_us
+            ]
 
     def _lose(self, one: VirtualInstance, now_us: int) -> None:
         self._cancel(one, now_us)

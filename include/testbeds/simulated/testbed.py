@@ -118,6 +118,7 @@ class SimulatedTestbed(VirtualTestbed):
             self.network.remove_server(instance.row, number)
             ended_us[instance.host] = max(end_us, ended_us.get(instance.host, 0))
         self.cloud.end_empty(ended_us, self.now_us)
+        self.cloud.forget_pauses(self.now_us)
 
     def fail(self, who: VirtualHost | VirtualInstance) -> None:
         """A host is lost, a boot fails, or an instance crashes. Items go back to their queues."""

@@ -146,27 +146,36 @@ class VirtualCloud:
             detail = f"its copy {copy.name} ended before it was ready"
             self.events.append((now_us / 1e6, "migration_undone", instance.name, detail))
 
-    def end_pauses(self, now_us: int) -> None:
-        """Count pauses that are over, those of an operator that overlap as one; forget them."""
-        if not self.pauses_us:
-            return
-        of_job = [pause for pause in self.pauses_us if pause[3] == NOBODY and pause[2] > now_us]
-        periods: list[list[tuple[int, int, int, int]]] = []
-        until_us = 0
-        for pause in sorted(pause for pause in self.pauses_us if pause[3] != NOBODY):
-            if not periods or pause[0] != periods[-1][0][0] or pause[1] >= until_us:
-                periods.append([])
-                until_us = 0
-            periods[-1].append(pause)
-            until_us = max(until_us, pause[2])
-        self.pauses_us = of_job
-        for period in periods:
-            end_us = max(pause[2] for pause in period)
-            if end_us > now_us:
-                self.pauses_us += period
+    def paused(self, now_us: int) -> tuple[int, int]:
+        """How often operators have paused for their instances, and for how long; both are over.
+
+        Pauses of an operator that overlap are one.
+        """
+        periods: list[list[int]] = []  # operator, from, until
+        for row, from_us, until_us, number in sorted(self.pauses_us):
+            if number == NOBODY:
+                continue
+            if periods and periods[-1][0] == row and from_us < periods[-1][2]:
+                periods[-1][2] = max(periods[-1][2], until_us)
             else:
-                self.pauses += 1
-                self.paused_us += end_us - period[0][1]
+                periods.append([row, from_us, until_us])
+        over_us = [until_us - from_us for _, from_us, until_us in periods if until_us <= now_us]
+        return self.pauses + len(over_us), self.paused_us + sum(over_us)
+
+    def forget_pauses(self, now_us: int) -> None:
+        """Keep no pauses of operators that do not pause any more; they stay counted."""
+        pausing = {row for row, _, until_us, who in self.pauses_us if who and until_us > now_us}
+        left = [
+            pause
+            for pause in self.pauses_us
+            if pause[2] > now_us or (pause[3] != NOBODY and pause[0] in pausing)
+        ]
+        if len(left) < len(self.pauses_us):
+            times, total_us = self.paused(now_us)
+            self.pauses_us = left
+            times_left, left_us = self.paused(now_us)
+            self.pauses += times - times_left
+            self.paused_us += total_us - left_us
 
     def log(
         self, now_us: int, activity: str, operator: str = "", instance: str = "", host: str = ""

@@ -208,7 +208,7 @@ class VirtualTestbed(ABC):
             gone = self.drained()
         now_us, monitor = self.now_us, self.monitor
         monitor.catch_up()
-        self.cloud.end_pauses(now_us)
+        pauses, paused_us = self.cloud.paused(now_us)
         missed, sources = monitor.reading.missed, self.config.topology.sources
         published = zip((source.name for source in sources), self._published, strict=True)
         here = [
@@ -224,8 +224,8 @@ class VirtualTestbed(ABC):
                 instance.name: monitor.instance_sample(instance, now_us) for instance in here
             },
             published_in_all={} if missed else dict(published),
-            operator_pauses=self.cloud.pauses,
-            operator_paused_in_all_s=self.cloud.paused_us / 1e6,
+            operator_pauses=pauses,
+            operator_paused_in_all_s=paused_us / 1e6,
         )
 
     # ------------------------------------------------------------- recording
