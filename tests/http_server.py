@@ -19,6 +19,8 @@ def serving(answer: Answer, certificate: Path | None = None) -> Iterator[int]:
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        # Else the body waits for 40 ms, until the headers are acknowledged.
+        disable_nagle_algorithm = True
 
         def do_GET(self) -> None:
             answer(self, self.rfile.read(int(self.headers.get("Content-Length") or 0)))
