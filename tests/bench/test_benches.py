@@ -25,7 +25,6 @@ PARTS = {"__init__", "spark_cluster", "turns", Path(__file__).stem} | PEERS
 ELSEWHERE = {
     "live_operator": "tests/live/test_bench.py",
     "cloud_leases": "tests/openstack/test_bench.py",
-    "page": "tests/e2e/test_page.py",
     "sweeps": "tests/e2e/test_sweep_cluster.py",
 }
 
@@ -157,3 +156,10 @@ def test_decisions_at_work(bench: Bench) -> None:
     assert [(match[1], int(match[2])) for match in matches if match] == [("btu", 5), ("tide", 20)]
     assert matches[1] is not None
     assert int(matches[1][3]) > 0  # it had something to do
+
+
+@pytest.mark.airflow
+def test_page(bench: Bench) -> None:
+    rows = bench("tests.bench.page", "--runs", "20", "--repeats", "2").splitlines()
+    assert len(rows) == 8
+    assert all(re.search(r" \d+ ms +\[\d+, \d+\], CPU \d+ ms", row) for row in rows)

@@ -225,6 +225,7 @@ def migrated(home: Path) -> dict[str, str]:
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
         "PYTHONPATH": os.pathsep.join([str(REPOSITORY), str(REPOSITORY / "plugins")]),
     }
+    home.mkdir(parents=True, exist_ok=True)
     pins = sha256((REPOSITORY / "requirements.txt").read_bytes()).hexdigest()[:12]
     empty = REPOSITORY / "var" / f"airflow-without-runs-{pins}.db"
     if empty.is_file():
