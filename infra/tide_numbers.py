@@ -1,6 +1,6 @@
 """Print how many decisions of tide differ if one of its numbers is halved or doubled.
 
-    python -m infra.tide_numbers > docs/results/tide_numbers.csv     # some ten minutes
+    python -m infra.tide_numbers > docs/results/tide_numbers.csv     # some minutes
 
 tide runs each load once, and what has another number sees the same observations: what another
 decision would have changed is not in it. A cell is a share of the decisions in percent.

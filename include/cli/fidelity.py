@@ -82,8 +82,10 @@ def fidelity(  # noqa: PLR0913  options of a command
             own = [run for run in runs if case_of(run.spec) in cases]
             seen = {case for case, role in cases.items() if role == FITTED}
             if not own:
-                known = ", ".join(sorted({row.by for row in before}))
-                raise SpecError("--stored", [f"the page has no runs by {label}, but by {known}"])
+                stored_by = ", ".join(sorted({row.by for row in before}))
+                raise SpecError(
+                    "--stored", [f"the page has no runs by {label}, but by {stored_by}"]
+                )
         typer.echo(f"simulating {len(own)} with {name} ...")
         predicted = predicted_figures(own, folder.parent, testbed, name, processes or None)
         rows += predictions(label, measured, predicted, seen)
