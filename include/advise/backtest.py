@@ -15,8 +15,11 @@ from include.advise.job import JobModel
 from include.advise.objective import LatencyObjective
 from include.advise.outcomes import replayed, scalings_of
 from include.advise.readings import Readings, averaged, median_of, readings_of
-from include.advise.replay import ReplayConditions, Replayed
+from include.advise.replay import ReplayConditions, Replayed, priced
+from include.advise.request import PER_SECOND
+from include.experiment.prices import PRICE_BOOKS
 from include.model.errors import SpecError
+from include.model.host import PriceBook
 from include.workloads.recordings import Recording
 from include.workloads.recordings.recording import FloatArray
 
@@ -44,6 +47,15 @@ class PredictedFigure:
         return self.predicted / self.recorded - 1 if self.recorded else float("nan")
 
 
+@dataclass(frozen=True, slots=True)
+class Scaler:
+    """What scaled a recorded job: a controller with its options, and the prices that it weighed."""
+
+    controller: str
+    options: Mapping[str, Any]
+    book: PriceBook = PRICE_BOOKS[PER_SECOND]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
     """What the figures count: time with more records that wait, records within a latency."""
@@ -64,18 +76,17 @@ class Backtest:
 def backtest(
     job: JobModel,
     test: Recording,
-    controller: str,
-    options: Mapping[str, Any],
+    scaler: Scaler,
     seeds: Sequence[int] = SEEDS,
     limits: Limits = Limits(),
 ) -> Backtest:
     """Replay the load of ``test`` on a model that was fitted to another recording.
 
-    Of ``test`` the replay knows the load, the instances at the start and, where the options say
-    nothing, the most that there were. Figures are of means over the time between its readings, of
-    the replay as well. Raises SpecError with what is wrong with the recording or the options.
+    Of ``test`` the replay knows the load, the instances at the start and of a host and, where the
+    options say nothing, the most that there were. Figures are of means over the time between its
+    readings, of the replay as well. Raises SpecError with what is wrong with the recording or the options.
     """
-    runs, read = replays_of(job, test, controller, options, seeds)
+    runs, read = replays_of(job, test, scaler, seeds)
     return Backtest(
         job=job,
         rows=tuple(_compared(runs, read, limits)),
@@ -86,8 +97,7 @@ def backtest(
 def replays_of(
     job: JobModel,
     test: Recording,
-    controller: str,
-    options: Mapping[str, Any],
+    scaler: Scaler,
     seeds: Sequence[int],
 ) -> tuple[list[Replayed], Readings]:
     """The load of ``test`` replayed with every seed, and its readings, both at its interval."""
@@ -97,10 +107,12 @@ def replays_of(
         raise SpecError(test.name, ["has no readings of instances to hold the replay against"])
     conditions = ReplayConditions(
         instances_at_start=max(1, round(float(read.instances[measured[0]]))),
-        max_instances=_most(options, read),
+        max_instances=_most(scaler.options, read),
         takes_s=job.takes_s,
+        instances_per_host=test.instances_per_host or 1,
     )
-    made = policy(controller, options, conditions)
+    conditions = priced(conditions, scaler.book)
+    made = policy(scaler.controller, scaler.options, conditions)
     runs = [replayed(job, read.load_per_s, replace(conditions, seed=seed), made) for seed in seeds]
     steps = round(read.interval_s / read.step_s)
     if steps == 1:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
@@ -11,13 +11,14 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from include.advise.backtest import SEEDS, reading_of, replays_of, share_within
+from include.advise.backtest import SEEDS, Scaler, reading_of, replays_of, share_within
 from include.advise.candidates import policy
-from include.advise.case import Recorded, recorded_operators, with_operators
+from include.advise.case import Recorded, read_book, recorded_operators, with_operators
 from include.advise.job import fit
 from include.advise.margins import BacktestError, scaler_kind
 from include.advise.objective import LatencyObjective
 from include.advise.replay import ReplayConditions
+from include.advise.request import PER_SECOND
 from include.files.plain_yaml import input_yaml
 from include.model.errors import SpecError
 from include.workloads.recordings import parse_mapping, read_recording
@@ -30,14 +31,13 @@ LIMITS_OVER_REST = (1.5, 2.0, 3.0, 5.0, 10.0)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScaledRecording:
-    """A recording of a job, and the controller with its options that scaled it."""
+    """A recording of a job, and what scaled it."""
 
     recorded: Recorded
     asked: bool
     """Whether somebody has said how records flow, so that operators have to have models."""
     job: str
-    controller: str
-    options: Mapping[str, Any]
+    scaler: Scaler
 
 
 HOW_TO_LIST = "write - {recording: a.csv, job: NAME, controller: hpa, options: {target_cpu: 0.35}}"
@@ -51,6 +51,7 @@ class _Entry(BaseModel):
     job: Annotated[str, Field(min_length=1)]
     controller: str
     options: dict[str, Any] = {}
+    prices: str = PER_SECOND
     columns: str = ""
     edges: str = ""
 
@@ -77,8 +78,7 @@ def read_scaled(path: Path) -> list[ScaledRecording]:
                     recorded=Recorded(recording, operators),
                     asked=bool(entry.edges),
                     job=entry.job,
-                    controller=entry.controller,
-                    options=entry.options,
+                    scaler=Scaler(entry.controller, entry.options, read_book(entry.prices)),
                 )
             )
         except SpecError as error:
@@ -139,7 +139,7 @@ def _half(scaled: ScaledRecording, half: int) -> ScaledRecording:
 def _errors_between(origin: ScaledRecording, target: ScaledRecording) -> list[BacktestError]:
     fitted, read = origin.recorded.job, target.recorded.job
     job = with_operators(fit(fitted), origin.recorded, asked=origin.asked)
-    runs, readings = replays_of(job, read, target.controller, target.options, SEEDS)
+    runs, readings = replays_of(job, read, target.scaler, SEEDS)
     if np.isnan(job.quiet_latency_s) or np.isnan(readings.latency_s).all():
         problem = "has no latency to hold shares against; map it or leave the recording out"
         name = fitted.name if np.isnan(job.quiet_latency_s) else read.name
@@ -151,15 +151,19 @@ def _errors_between(origin: ScaledRecording, target: ScaledRecording) -> list[Ba
         errors.append(
             BacktestError(
                 fitted=fitted.name,
-                fitted_under=scaler_kind(origin.controller),
+                fitted_under=_kind(origin),
                 against=read.name,
-                under=scaler_kind(target.controller),
+                under=_kind(target),
                 limit_over_rest=limit,
                 predicted_share=fmean(within(run) for run in runs),
                 recorded_share=within(readings),
                 predicted_instances=fmean(instances(run) for run in runs),
                 recorded_instances=instances(readings),
-                by_operator=job.operators_under(target.controller) is not None,
+                by_operator=job.operators_under(target.scaler.controller) is not None,
             )
         )
     return errors
+
+
+def _kind(scaled: ScaledRecording) -> str:
+    return scaler_kind(scaled.scaler.controller, scaled.scaler.options)

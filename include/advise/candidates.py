@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
 from typing import Any
 
 from include.advise.replay import ReplayConditions, setting_for
-from include.advise.request import BY_BUSY_TIME, FIXED, SUITABLE
+from include.advise.request import BY_BUSY_TIME, FIXED, SUITABLE, WHOLE_WAY
 from include.controllers import CONTROLLERS
 from include.controllers.base import Controller, Setting
 from include.experiment.options import checked_options, option_types
@@ -84,21 +83,13 @@ def chosen_names(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(names) or SUITABLE
 
 
-def tried(
-    conditions: ReplayConditions,
-    sizes: Sequence[int],
-    *,
-    lag_each_items: float,
-    only: Sequence[str] = SUITABLE,
-    unrecorded: Sequence[str] = BY_BUSY_TIME,
-    options_of: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
-) -> tuple[Policy, ...]:
-    """What ``advise`` compares: controllers as they ship, where that helps with settings of the
-    job as well, and fixed ``sizes``.
+def settings_of(
+    lag_each_items: float, *, by_operator: bool
+) -> dict[str, dict[str, Mapping[str, Any]]]:
+    """By controller the options that are tried, by what they are called; "" are those it has.
 
-    ``lag_each_items`` are the records that wait for an instance at half its CPU. ``unrecorded`` are
-    the controllers that decide by what was not recorded, ``options_of`` has the options of those
-    that are tried with these alone.
+    ``lag_each_items`` are the records that wait for an instance at half its CPU. Where operators
+    are replayed, ``by_operator``, what is late at one may count at those after it, too.
     """
     settings: dict[str, dict[str, Mapping[str, Any]]] = {
         "hpa": {f"CPU {100 * share:.0f} %": {"target_cpu": share} for share in CPU_TARGETS},
@@ -107,10 +98,27 @@ def tried(
     }
     if math.isfinite(lag_each_items) and (each := round(lag_each_items)) > 0:
         settings["keda"][f"{each} records"] = {"items_each": float(each)}
+    if by_operator:
+        settings["tide"] = {"": {}, "end to end": {WHOLE_WAY: 1.0}}
+    return settings
+
+
+def tried(
+    conditions: ReplayConditions,
+    sizes: Sequence[int],
+    *,
+    settings: Mapping[str, Mapping[str, Mapping[str, Any]]],
+    only: Sequence[str] = SUITABLE,
+    unrecorded: Sequence[str] = BY_BUSY_TIME,
+) -> tuple[Policy, ...]:
+    """What ``advise`` compares: controllers as they ship or with ``settings`` (`settings_of`), and
+    fixed ``sizes``.
+
+    ``unrecorded`` are the controllers that decide by what was not recorded.
+    """
     made = []
     for name in only:
-        trials = {"": options_of[name]} if name in options_of else settings.get(name, {"": {}})
-        for told, options in trials.items():
+        for told, options in settings.get(name, {"": {}}).items():
             shown = f"{name}, {told}" if told else name
             trial = policy(name, options, conditions)
             made.append(replace(trial, name=shown, guessed=name in unrecorded))

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import yaml
 
-from include.advise.candidates import Policy, chosen_names, fixed, tried
+from include.advise.candidates import Policy, chosen_names, fixed, settings_of, tried
 from include.advise.job import JobModel, fit, with_times
 from include.advise.margins import (
     BacktestError,
@@ -28,7 +28,7 @@ from include.advise.objective import LatencyObjective, parse_objective
 from include.advise.operators import Edges, fit_operators, operators_of_job, read_graph
 from include.advise.paste import platforms_of
 from include.advise.readings import Readings, lasting_counts, readings_of, require_signals
-from include.advise.replay import ReplayConditions, replay
+from include.advise.replay import ReplayConditions, priced, replay
 from include.advise.request import BY_BUSY_TIME, BY_CPU, BY_JOB, FIXED, PLATFORMS, AdviceRequest
 from include.advise.times import wrong_times
 from include.experiment.prices import is_file, price_book
@@ -51,9 +51,6 @@ from include.workloads.recordings.recording import FloatArray
 DAY_S = 86_400.0
 DAYS_TO_DRAW = 3
 """A recording of at least so many whole days gives every seed but the first drawn days."""
-SHORTEST_BTU_S = 60.0
-"""A book that bills by the second tells controllers that they pay by the minute: they plan leases,
-and one of a second is over before a host is up."""
 WHAT_SCALED = (
     "the number of instances changed, and --recorded does not say by what: the policy, as the "
     "table names it ('hpa, CPU 35 %'), can narrow the ranges; a wrong name lists all"
@@ -87,6 +84,11 @@ def recorded_operators(
     return None
 
 
+def read_book(prices: str) -> PriceBook:
+    """The price book of that name, or in that file. Raises SpecError."""
+    return load_book(prices) if is_file(prices) else price_book(prices)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
     """What is asked: the objective, the price of a host, what a replay takes for granted, and
@@ -114,23 +116,22 @@ class Case:
 
     def margin(self, policy: Policy) -> Margin:
         """How far what is predicted of the policy may be off."""
-        return policy_margin(self.errors, self.recorded, policy.controller, self.question, self.job)
+        return policy_margin(self.errors, self.recorded, policy, self.question, self.job)
 
 
 def policy_margin(
     errors: Sequence[BacktestError],
     recorded: Policy | None,
-    controller: str,
+    policy: Policy,
     question: Question,
     job: JobModel,
 ) -> Margin:
-    """How far what is predicted for a controller may be off, as backtests have been."""
-    fitted_under = None if recorded is None else scaler_kind(recorded.controller)
+    """How far what is predicted of a policy may be off, as backtests have been."""
+    fitted_under = scaler_kind(recorded.controller, recorded.options) if recorded else None
     over_rest = question.objective.limit_s / max(1e-9, job.quiet_latency_s)
-    by_operator = job.operators_under(controller) is not None
-    return margin_of(
-        errors, fitted_under, scaler_kind(controller), over_rest, by_operator=by_operator
-    )
+    by_operator = job.operators_under(policy.controller) is not None
+    under = scaler_kind(policy.controller, policy.options)
+    return margin_of(errors, fitted_under, under, over_rest, by_operator=by_operator)
 
 
 def keep_case(request: AdviceRequest, folder: Path) -> Case:
@@ -205,7 +206,7 @@ def _read_all(request: AdviceRequest, folder: Path) -> tuple[LatencyObjective, P
 
     def book() -> PriceBook:
         prices = request.prices
-        book = load_book(prices) if is_file(prices) else price_book(prices)
+        book = read_book(prices)
         if isinstance(book, CloudPriceBook) and book.billed_from != "order":
             problem = f"{book.name}: replays bill from the order; write billed_from: order"
             raise SpecError("advise", [problem])
@@ -268,14 +269,10 @@ def _case(
         remedy = "map it (--map latency=COLUMN) or record it: an objective is about latency"
         raise SpecError(recording.name, [f"{problem}; {remedy}"])
     counts = np.round(read.instances[~np.isnan(read.instances)])
-    btu_s = max(SHORTEST_BTU_S, book.btu_s)
     conditions = ReplayConditions(
         instances_at_start=max(1, int(counts[0])),
         max_instances=request.max_instances or max(1, int(counts.max())),
         instances_per_host=request.per_host or recording.instances_per_host or 1,
-        btu_s=btu_s,
-        price_per_btu=book.price_per_btu * btu_s / book.btu_s,
-        penalty_per_item=book.penalty_per_item,
         latency_limit_s=objective.limit_s,
         takes_s=job.takes_s,
     )
@@ -283,7 +280,7 @@ def _case(
     question = Question(
         objective=objective,
         book=book,
-        conditions=conditions,
+        conditions=priced(conditions, book),
         seeds=request.seeds,
         platforms=platforms_of(request.platform, recording.columns, provider),
     )
@@ -294,15 +291,15 @@ def _case(
     if not request.recorded and lasted is None:
         job = replace(job, notes=(*job.notes, WHAT_SCALED))
     if sizes is None:
-        margin = policy_margin(errors, lasted, FIXED, question, job)
+        margin = policy_margin(errors, lasted, fixed(1), question, job)
         sizes = fixed_sizes(question, job, read, margin.share) if FIXED in names else ()
     policies = tried(
-        conditions,
+        question.conditions,
         sizes,
-        lag_each_items=job.quiet_lag_s * rate_at_half(job),
+        settings=settings_of(job.quiet_lag_s * rate_at_half(job), by_operator=bool(job.operators))
+        | {name: {"": options} for name, options in request.options.items()},
         only=names,
         unrecorded=_unrecorded(recording, job),
-        options_of=request.options,
     )
     return Case(
         question=question,

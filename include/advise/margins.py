@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import csv
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
+from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from include.advise.request import BY_BUSY_TIME, BY_CPU, FIXED
+from include.advise.request import BY_BUSY_TIME, BY_CPU, FIXED, WHOLE_WAY
 from include.files.inputs import input_text
 from include.files.whole import csv_text
 from include.model.errors import SpecError
@@ -18,7 +19,7 @@ from include.workloads.topologies import validation_problems
 
 TABLE = Path(__file__).with_name("backtest_errors.csv")
 """Backtests of the recordings that docs/advise.md names, written by `tidebench backtest-errors`."""
-BUSY_TIME = "busy time"
+BUSY_TIME, END_TO_END = "busy time", "end to end"
 HOLDS, MISSES, CANNOT_TELL = "yes", "no", "cannot tell"
 
 
@@ -53,10 +54,12 @@ class Margin:
     backtests: int = 0
 
 
-def scaler_kind(controller: str) -> str:
+def scaler_kind(controller: str, options: Mapping[str, Any]) -> str:
     """What a controller decides by: how well that is predicted is what its kind has in common."""
     if controller == FIXED:
         return "fixed"
+    if options.get(WHOLE_WAY):
+        return END_TO_END
     if controller in BY_CPU:
         return "cpu"
     return BUSY_TIME if controller in BY_BUSY_TIME else "other"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
@@ -15,13 +15,16 @@ from include.advise.readings import STEP_S, Flags
 from include.controllers.base import Controller, Setting
 from include.controllers.deployment import first_deployment
 from include.model.decision import StartInstance, StopInstance
-from include.model.host import HostFlavor
+from include.model.host import HostFlavor, PriceBook
 from include.model.observation import Observation, OperatorSample
 from include.model.topology import Edge, Operator, Source, Topology
 from include.testbeds.virtual.key_groups import loads_of_instances
 from include.workloads.recordings.recording import FloatArray
 
 SCALINGS = (StartInstance, StopInstance)
+SHORTEST_BTU_S = 60.0
+"""A book that bills by the second tells controllers that they pay by the minute: they plan leases,
+and one of a second is over before a host is up."""
 
 
 @cache
@@ -53,6 +56,17 @@ class ReplayConditions:
     penalty_per_item: float = 0.0001
     latency_limit_s: float = 2.0
     seed: int = 0
+
+
+def priced(conditions: ReplayConditions, book: PriceBook) -> ReplayConditions:
+    """The conditions with the prices that controllers weigh a host and a late record by."""
+    btu_s = max(SHORTEST_BTU_S, book.btu_s)
+    return replace(
+        conditions,
+        btu_s=btu_s,
+        price_per_btu=book.price_per_btu * btu_s / book.btu_s,
+        penalty_per_item=book.penalty_per_item,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

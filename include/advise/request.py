@@ -23,6 +23,10 @@ BY_CPU = (
     "kalman-ekf",
 )  # fmt: skip
 """They decide by CPU, in whose place a recording may have busy time."""
+PER_SECOND = "per_second"
+"""The price book where nobody says what hosts cost."""
+WHOLE_WAY = "end_to_end"
+"""The option by which an item that is late counts at every operator after it, too."""
 
 PLATFORMS = ("kubernetes", "flink", "ecs")
 """What a configuration can be written for; ``flink`` is a job of the Flink Kubernetes operator."""
@@ -40,7 +44,7 @@ class AdviceRequest:
 
     recording: str
     objective: str
-    prices: str = "per_second"
+    prices: str = PER_SECOND
     columns: str = ""
     edges: str = ""
     max_instances: int = 0

@@ -47,6 +47,7 @@ def backtest(  # noqa: PLR0913  options of a command
     options: Option = None,
     columns: Map = "",
     edges: Edges = "",
+    prices: Annotated[str, typer.Option(help="What was paid there: a price book.")] = "per_second",
     sort: Sort = False,
     lag_above: Annotated[float, typer.Option(min=0, help="Records that count as behind.")] = 1e4,
     objective: Annotated[
@@ -57,10 +58,10 @@ def backtest(  # noqa: PLR0913  options of a command
     restart_s: RestartTime = None,
 ) -> None:
     """Fit a model to one recording and test it on another."""
-    from include.advise.backtest import Limits, doubts
+    from include.advise.backtest import Limits, Scaler, doubts
     from include.advise.backtest import backtest as held_against
     from include.advise.candidates import policy
-    from include.advise.case import Recorded, recorded_operators, with_operators
+    from include.advise.case import Recorded, read_book, recorded_operators, with_operators
     from include.advise.job import fit, with_times
     from include.advise.objective import parse_objective
     from include.advise.replay import ReplayConditions
@@ -87,20 +88,20 @@ def backtest(  # noqa: PLR0913  options of a command
         both = all_checked("backtest", *reads)
         return both[0], both[-1]
 
-    _, latency, controller_options, (known, test), operators = all_checked(
+    _, latency, controller_options, (known, test), operators, book = all_checked(
         "backtest",
         require_times,
         lambda: parse_objective(objective),
         checked_options,
         recordings,
         lambda: recorded_operators(fitted, edges, columns, sort),
+        lambda: read_book(prices),
     )
     job = with_operators(fit(known), Recorded(known, operators), asked=bool(edges))
     result = held_against(
         with_times(job, start_up_s, restart_s),
         test,
-        controller,
-        controller_options,
+        Scaler(controller, controller_options, book),
         seeds=range(1, seeds + 1),
         limits=Limits(lag_items=lag_above, latency=latency),
     )

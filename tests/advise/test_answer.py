@@ -22,7 +22,7 @@ from include.advise.answer import (
     what_if,
 )
 from include.advise.bill import bound_of, cost_of, whole_hosts
-from include.advise.candidates import fixed, policy, tried
+from include.advise.candidates import fixed, policy, settings_of, tried
 from include.advise.case import Case, load_of, seeded
 from include.advise.cluster import ReplayLease, leases_of
 from include.advise.contradictions import contradictions
@@ -105,16 +105,23 @@ def test_no_whole_hosts_process_the_share_for_less_than_the_bound(
 
 
 @pytest.mark.parametrize(
-    ("lag_each_items", "keda"), [(185.4, {"keda, 185 records"}), (math.nan, set())]
+    ("lag_each_items", "by_operator", "of_the_job"),
+    [
+        (185.4, False, {"keda, 185 records"}),
+        (185.4, True, {"keda, 185 records", "tide, end to end"}),
+        (math.nan, False, set()),
+    ],
 )
 def test_policies_that_are_tried_have_names_of_their_own_and_limits(
-    lag_each_items: float, keda: set[str]
+    lag_each_items: float, by_operator: bool, of_the_job: set[str]
 ) -> None:
-    policies = tried(CONDITIONS, [8, 3, 3, 6], lag_each_items=lag_each_items)
+    settings = settings_of(lag_each_items, by_operator=by_operator)
+    policies = tried(CONDITIONS, [8, 3, 3, 6], settings=settings)
 
     names = [one.name for one in policies]
     assert len(set(names)) == len(names)
-    assert {"tide", "flink-autoscaler"} | keda < set(names)
+    assert {"tide", "flink-autoscaler"} <= set(names)
+    assert {name for name in names if "records" in name or "end" in name} == of_the_job
     assert [name for name in names if "fixed" in name] == ["fixed, 3", "fixed, 6", "fixed, 8"]
     assert {one.controller for one in policies} == set(SUITABLE)
     limits = [one.options["max_instances"] for one in policies if "max_instances" in one.options]

@@ -10,13 +10,22 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from include.advise.backtest import Backtest, Limits, PredictedFigure, backtest, doubts
+from include.advise.backtest import (
+    Backtest,
+    Limits,
+    PredictedFigure,
+    Scaler,
+    backtest,
+    doubts,
+    replays_of,
+)
 from include.advise.candidates import policy
 from include.advise.job import drawn, fit
 from include.advise.readings import averaged
 from include.advise.replay import ReplayConditions, replay
 from include.cli import app
 from include.cli.advise import backtest_table, parsed_options
+from include.experiment.prices import PRICE_BOOKS
 from include.model.errors import SpecError
 from include.workloads.recordings import Recording, read_recording
 from tests.advise.synthetic import Truth, as_recording, csv, daily, of_readings, recording, without
@@ -49,7 +58,7 @@ def rows(result: Backtest) -> dict[str, PredictedFigure]:
 def test_with_its_seed_a_model_predicts_itself_to_the_digit(
     fitted: Recording, seen: Recording
 ) -> None:
-    result = backtest(fit(fitted), seen, "hpa", HPA, seeds=(7,))
+    result = backtest(fit(fitted), seen, Scaler("hpa", HPA), seeds=(7,))
     assert result.correlation == pytest.approx((1.0,))
     assert len(result.rows) == 6
     for row in result.rows:
@@ -59,7 +68,7 @@ def test_with_its_seed_a_model_predicts_itself_to_the_digit(
 
 
 def test_with_other_seeds_it_is_near(fitted: Recording, seen: Recording) -> None:
-    result = backtest(fit(fitted), seen, "hpa", HPA, seeds=(1, 2, 3))
+    result = backtest(fit(fitted), seen, Scaler("hpa", HPA), seeds=(1, 2, 3))
     assert len(result.correlation) == 3
     assert min(result.correlation) > 0.94
     for row in result.rows:
@@ -82,7 +91,7 @@ def test_a_replay_is_held_against_a_recording_at_its_own_interval(
     fitted: Recording, seen: Recording, every: int
 ) -> None:
     """A model that made the recording predicts it, however seldom readings are kept."""
-    result = rows(backtest(fit(fitted), seldom(seen, every), "hpa", HPA, seeds=(7,)))
+    result = rows(backtest(fit(fitted), seldom(seen, every), Scaler("hpa", HPA), seeds=(7,)))
     for name in ("mean instances", "mean CPU", "median latency"):
         assert abs(result[name].error) < 0.02
     scalings = result["scalings a day"]
@@ -95,15 +104,32 @@ def test_a_replay_is_held_against_a_recording_at_its_own_interval(
 def test_another_policy_than_the_one_that_ran_is_seen_to_be_wrong(
     fitted: Recording, seen: Recording
 ) -> None:
-    result = backtest(fit(fitted), seen, "hpa", HPA | {"target_cpu": 0.7}, seeds=(7,))
+    result = backtest(fit(fitted), seen, Scaler("hpa", HPA | {"target_cpu": 0.7}), seeds=(7,))
     assert rows(result)["mean instances"].error < -0.3
+
+
+def test_who_weighs_hosts_is_replayed_with_their_prices_and_their_size(fitted: Recording) -> None:
+    """Hosts by the hour are kept in the valley; hosts of four cannot be given back one by one."""
+    model, valley = fit(fitted), slice(960, 1440)
+    readings = {name: values[valley] for name, values in fitted.readings.items()}
+    test = replace(fitted, times_s=np.arange(480) * 15.0, readings=readings)
+
+    def fewest(per_host: int, book: str) -> float:
+        scaler = Scaler("tide", {}, PRICE_BOOKS[book])
+        (run,), _ = replays_of(model, replace(test, instances_per_host=per_host), scaler, (1,))
+        return float(run.instances.min())
+
+    assert fewest(1, "per_minute") < fewest(1, "btu60")
+    assert fewest(1, "per_minute") < fewest(4, "per_minute")
 
 
 def test_errors_are_of_what_was_recorded_and_nan_where_nothing_was(
     fitted: Recording, seen: Recording
 ) -> None:
     silent = without(seen, "latency_s", "lag_items")
-    result = backtest(fit(fitted), silent, "hpa", HPA, seeds=(7,), limits=Limits(lag_items=5))
+    result = backtest(
+        fit(fitted), silent, Scaler("hpa", HPA), seeds=(7,), limits=Limits(lag_items=5)
+    )
     assert np.isnan(rows(result)["median latency"].recorded)
     assert np.isnan(rows(result)["median latency"].error)
     assert np.isnan(rows(result)["time with lag above 5"].recorded)
@@ -115,7 +141,9 @@ def test_errors_are_of_what_was_recorded_and_nan_where_nothing_was(
 def test_nothing_is_printed_as_nan(fitted: Recording, seen: Recording) -> None:
     silent = without(seen, "latency_s")
     never = of_readings(dict(silent.readings) | {"instances": np.full(seen.times_s.size, 12.0)})
-    table = backtest_table(backtest(fit(fitted), never, "hpa", HPA, limits=Limits(lag_items=1e9)))
+    table = backtest_table(
+        backtest(fit(fitted), never, Scaler("hpa", HPA), limits=Limits(lag_items=1e9))
+    )
     lines = {line[:32].strip(): line[32:].split() for line in table.splitlines()}
     assert "nan" not in table.lower()
     predicted, *_, recorded, error = lines["scalings a day"]
@@ -147,13 +175,13 @@ def test_the_start_and_the_most_are_those_that_were_recorded(fitted: Recording) 
     instances = np.linspace(9, 14, load.size).round()
     instances[0] = np.nan
     shown = recording(Truth(), load, instances, "busy.csv")
-    result = backtest(fit(fitted), shown, "hpa", {"target_cpu": 0.2}, seeds=(1,))
+    result = backtest(fit(fitted), shown, Scaler("hpa", {"target_cpu": 0.2}), seeds=(1,))
     assert 9 < rows(result)["mean instances"].predicted <= 14
     given_ = backtest(
-        fit(fitted), shown, "hpa", {"target_cpu": 0.2, "max_instances": 30}, seeds=(1,)
+        fit(fitted), shown, Scaler("hpa", {"target_cpu": 0.2, "max_instances": 30}), seeds=(1,)
     )
     assert rows(given_)["mean instances"].predicted > 14
-    kept = backtest(fit(fitted), shown, "fixed", {"instances_each": 9}, seeds=(1,))
+    kept = backtest(fit(fitted), shown, Scaler("fixed", {"instances_each": 9}), seeds=(1,))
     assert rows(kept)["mean instances"].predicted == 9
     assert np.isnan(kept.correlation[0])
 
@@ -161,7 +189,7 @@ def test_the_start_and_the_most_are_those_that_were_recorded(fitted: Recording) 
 def test_nothing_to_hold_it_against_is_refused(fitted: Recording, seen: Recording) -> None:
     empty = of_readings(dict(seen.readings) | {"instances": np.full(seen.times_s.size, np.nan)})
     with pytest.raises(SpecError, match="no readings of instances to hold the replay against"):
-        backtest(fit(fitted), empty, "hpa", HPA)
+        backtest(fit(fitted), empty, Scaler("hpa", HPA))
 
 
 @pytest.mark.parametrize(
@@ -198,7 +226,7 @@ def test_a_policy_with_a_limit_keeps_to_that_of_the_job_unless_it_has_its_own() 
 
 def test_the_most_may_be_written_with_a_point(fitted: Recording, seen: Recording) -> None:
     found = [
-        backtest(fit(fitted), seen, "target-tracking", {"max_instances": most}, seeds=(1,))
+        backtest(fit(fitted), seen, Scaler("target-tracking", {"max_instances": most}), seeds=(1,))
         for most in (13, 13.0)
     ]
     assert found[0].rows == found[1].rows
@@ -294,7 +322,7 @@ def real(*names: str) -> list[Recording]:
 @pytest.mark.recorded
 def test_a_real_job_under_the_hpa_is_predicted_from_a_recording_of_24_instances() -> None:
     fixed, reactive = real("ads_fixed24.csv", "ads_reactive35.csv")
-    result = backtest(fit(fixed), reactive, "hpa", HPA)
+    result = backtest(fit(fixed), reactive, Scaler("hpa", HPA))
     assert abs(rows(result)["mean instances"].error) <= 0.10
     assert min(result.correlation) >= 0.9
     assert abs(rows(result)["median latency"].error) <= 0.10
@@ -305,5 +333,5 @@ def test_a_real_job_under_the_hpa_is_predicted_from_a_recording_of_24_instances(
 @pytest.mark.recorded
 def test_a_real_job_under_the_flink_operator_has_as_many_task_managers_as_predicted() -> None:
     fixed, operated = real("ads_fixed24.csv", "ads_operator35.csv")
-    result = backtest(fit(fixed), operated, "flink-autoscaler", OPERATOR)
+    result = backtest(fit(fixed), operated, Scaler("flink-autoscaler", OPERATOR))
     assert abs(rows(result)["mean instances"].error) <= 0.10

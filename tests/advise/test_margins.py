@@ -182,8 +182,16 @@ def test_of_the_policy_that_was_recorded_the_recording_says_what_it_holds(tmp_pa
 
 
 def test_kinds_are_what_scalers_decide_by() -> None:
-    kinds = {name: scaler_kind(name) for name in ("fixed", "hpa", "ds2", "keda")}
-    assert kinds == {"fixed": "fixed", "hpa": "cpu", "ds2": "busy time", "keda": "other"}
+    kinds = {name: scaler_kind(name, {}) for name in ("fixed", "hpa", "ds2", "keda", "tide")}
+    assert kinds == {
+        "fixed": "fixed",
+        "hpa": "cpu",
+        "ds2": "busy time",
+        "keda": "other",
+        "tide": "other",
+    }
+    assert scaler_kind("tide", {"end_to_end": 0.5}) == "end to end"
+    assert scaler_kind("tide", {"end_to_end": 0.0}) == "other"
 
 
 def test_the_table_that_comes_with_the_project_is_read_and_others_are_refused(

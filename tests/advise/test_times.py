@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from include.advise.backtest import backtest
+from include.advise.backtest import Scaler, backtest
 from include.advise.job import TAKES_S, fit, with_times
 from include.advise.request import AdviceRequest
 from include.advise.times import start_up_in
@@ -57,7 +57,7 @@ def test_the_replay_takes_the_start_that_was_found() -> None:
     slow, quick = ordered(300.0, 30), ordered(2.0, 30)
     options = {"target_cpu": 0.35, "max_instances": 50}
     late = {
-        name: backtest(fit(one), quick, "hpa", options, seeds=(1,)).correlation
+        name: backtest(fit(one), quick, Scaler("hpa", options), seeds=(1,)).correlation
         for name, one in (("slow", slow), ("quick", quick))
     }
     assert late["slow"] != late["quick"]
