@@ -162,6 +162,21 @@ class TestWhatAPauseOfTheJobCosts:
         late = calm.late_in(200.0, np.array([1.0]), np.array([100.0]))
         assert late == pytest.approx(20 * 200 + 100 + 10 * 200)
 
+    @pytest.mark.parametrize(
+        ("left_s", "job_paused_s", "starts", "goes"),
+        [(40.0, 0.0, True, False), (40.0, 2.0, False, False), (30.0, 2.0, True, True)],
+    )
+    def test_the_last_instance_goes_with_its_host_in_one_change(
+        self, left_s: float, job_paused_s: float, starts: bool, goes: bool
+    ) -> None:
+        """Elsewhere it starts a look before its host is cleared, so that it is ready by then."""
+        hosts = [a_host("h1", paid_until_s=3600.0 + left_s), a_host("h2")]
+        running = instances({"h1": "O3", "h2": "O1 O2"})
+        paused = {"job_paused_s": job_paused_s, "least_gain": 5.0}
+        _, decided = decide(long_known(), hosts, running, **paused)
+        assert (StartInstance("O3", "h2") in decided.actions) == starts
+        assert len(actions_of(decided, StopInstance, ReleaseHost)) == 2 * goes
+
     @pytest.mark.parametrize(("paused_s", "changes"), [(0.0, True), (2.0, True), (90.0, False)])
     def test_what_saves_less_is_left(self, paused_s: float, changes: bool) -> None:
         """60 items of O2 wait; they are worked off sooner with a second instance."""

@@ -125,10 +125,9 @@ class Tide:
             tried = self._worth_their_pauses(tried, loss, staying, leaving, among, pauses)
         else:
             self._share_out(tried, loss, staying, observation.operators, pauses)
-        if cleared or not pauses.job_s or _is_worth_a_pause(tried, plan, loss, pauses):
+        left = [host for host in cleared if self._clear(tried, host, observation, pauses)]
+        if left or not pauses.job_s or _is_worth_a_pause(tried, plan, loss, pauses):
             plan.adopt(tried)
-        for host in cleared:
-            self._clear(plan, host, observation)
         plan.keep_leases(0.0)
         return memory, plan.decision(nothing)
 
@@ -163,7 +162,9 @@ class Tide:
 
         A new host stays at least BACKLOG_S, so that it works off the backlog it was ordered
         for. A host with less time than a drain stays, because its next BTU is billed anyway. If a
-        BTU is shorter than a drain and a tick, a host may go at any time.
+        BTU is shorter than a drain and a tick, a host may go at any time. Its last instances start
+        elsewhere a tick before it is cleared, but where the whole job starts again with every
+        change: that is one change, not two, and another tick may think better of it.
         """
         boot_s = self.setting.delays.host_boot_s or 0.0
         if not host.up or plan.now_s - host.ordered_s < boot_s + BACKLOG_S:
@@ -171,7 +172,8 @@ class Tide:
         left_s = host.paid_until_s - plan.now_s
         drain_s = self._drain_s(job_s)
         latest_s = drain_s if drain_s + self.interval_s <= self.setting.btu_s else 0.0
-        return latest_s <= left_s <= self._clear_before_s(job_s) + self.interval_s
+        early_s = 0.0 if job_s else self.interval_s
+        return latest_s <= left_s <= self._clear_before_s(job_s) + early_s
 
     def _learned(self, memory: TideMemory, observation: Observation) -> tuple[TideMemory, Load]:
         """Rates, service times and waiting items; late items beside those that were expected."""
@@ -297,23 +299,31 @@ class Tide:
         later = Places(plan, loss, among, staying, plan.counts)
         later.fill(self.least_gain)
 
-    def _clear(self, plan: Plan, host: HostSample, observation: Observation) -> None:
-        """Stop or move all instances of the host and release it, if all can go."""
+    def _clear(
+        self, plan: Plan, host: HostSample, observation: Observation, pauses: Pauses
+    ) -> bool:
+        """Stop or move all instances of the host and release it; False if one of them cannot go.
+
+        Where the whole job starts again, the last instance of an operator stops when another one
+        starts with it; elsewhere only when another one is ready.
+        """
         tried = plan.copy()
         ends = f"the BTU of {host.host} ends in {host.paid_until_s - plan.now_s:.0f} s"
         why = Why(Reason.LEASE_ENDS, f"{ends}, and the others suffice")
         for instance in tried.on_host(host.host):
             if instance.operator not in observation.operators:
-                return
-            if tried.may_stop(instance):
+                return False
+            starts_with_job = pauses.job_s > 0 and tried.count(instance.operator) > 1
+            if starts_with_job or tried.may_stop(instance):
                 tried.stop(instance, why)
                 continue
             to = tried.most_suitable(tried.operator(instance.operator), only_up=True)
             if to is None:
-                return
+                return False
             tried.migrate(instance, to, why, overlaps=tried.leaves_in_time(instance, to))
         tried.release(host, why)
         plan.adopt(tried)
+        return True
 
 
 def _is_worth_a_pause(tried: Plan, plan: Plan, loss: Loss, pauses: Pauses) -> bool:
