@@ -84,7 +84,8 @@ def backtest(
 
     Of ``test`` the replay knows the load, the instances at the start and of a host and, where the
     options say nothing, the most that there were. Figures are of means over the time between its
-    readings, of the replay as well. Raises SpecError with what is wrong with the recording or the options.
+    readings, of the replay as well. Raises SpecError with what is wrong with the recording or the
+    options.
     """
     runs, read = replays_of(job, test, scaler, seeds)
     return Backtest(

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from include.advise.backtest import SEEDS, Scaler, reading_of, replays_of, share_within
 from include.advise.candidates import policy
 from include.advise.case import Recorded, read_book, recorded_operators, with_operators
-from include.advise.job import fit
+from include.advise.job import JobModel, fit
 from include.advise.margins import BacktestError, scaler_kind
 from include.advise.objective import LatencyObjective
 from include.advise.replay import ReplayConditions
@@ -88,29 +88,38 @@ def read_scaled(path: Path) -> list[ScaledRecording]:
     return recordings
 
 
-def backtest_errors(recordings: Sequence[ScaledRecording]) -> list[BacktestError]:
+def backtest_errors(
+    recordings: Sequence[ScaledRecording],
+) -> tuple[list[BacktestError], list[str]]:
     """The errors of all backtests: every recording of a job against every other one of it, and the
-    second half of each against its first, where that gives a model. Raises SpecError for a
-    recording that gives none, or where there is nothing to hold any against."""
-    pairs = [
-        (origin, target)
-        for origin in recordings
-        for target in recordings
-        if origin is not target and origin.job == target.job
-    ]
-    errors = [error for origin, target in pairs for error in _errors_between(origin, target)]
-    for scaled in recordings:
-        if scaled.asked:  # also where only its halves are held against each other
-            with_operators(fit(scaled.recorded.job), scaled.recorded, asked=True)
-    why_none = ["no job has two recordings, and no first half gives a model"]
+    second half of each against its first; and notes on recordings that give no model, so that
+    models of others are only held against them. Raises SpecError where there is no backtest, or
+    where ``edges`` are given for operators that have no models."""
+    errors, models, notes = list[BacktestError](), list[tuple[ScaledRecording, JobModel]](), []
     for scaled in recordings:
         try:
-            errors += _errors_between(_half(scaled, 0), _half(scaled, 1))
+            models.append((scaled, _model(scaled)))
+        except SpecError as error:
+            if scaled.asked:
+                raise
+            notes += [f"{error.source} is only held against: {one}" for one in error.problems]
+    for origin, job in models:
+        others = [one for one in recordings if one is not origin and one.job == origin.job]
+        errors += [error for target in others for error in _errors(origin, job, target)]
+    why_none = [*notes, "no job has two recordings, and no first half gives a model"]
+    for scaled, _ in models:
+        first, second = _half(scaled, 0), _half(scaled, 1)
+        try:
+            errors += _errors(first, _model(first), second)
         except SpecError as error:  # mostly it is too short
             why_none += [f"{error.source}: {problem}" for problem in error.problems]
     if not errors:
         raise SpecError("backtest-errors", why_none)
-    return errors
+    return errors, notes
+
+
+def _model(scaled: ScaledRecording) -> JobModel:
+    return with_operators(fit(scaled.recorded.job), scaled.recorded, asked=scaled.asked)
 
 
 def _half(scaled: ScaledRecording, half: int) -> ScaledRecording:
@@ -136,9 +145,9 @@ def _half(scaled: ScaledRecording, half: int) -> ScaledRecording:
     return replace(scaled, recorded=Recorded(job, operators), asked=False)
 
 
-def _errors_between(origin: ScaledRecording, target: ScaledRecording) -> list[BacktestError]:
+def _errors(origin: ScaledRecording, job: JobModel, target: ScaledRecording) -> list[BacktestError]:
+    """Of the model ``job`` of one recording, held against another one."""
     fitted, read = origin.recorded.job, target.recorded.job
-    job = with_operators(fit(fitted), origin.recorded, asked=origin.asked)
     runs, readings = replays_of(job, read, target.scaler, SEEDS)
     if np.isnan(job.quiet_latency_s) or np.isnan(readings.latency_s).all():
         problem = "has no latency to hold shares against; map it or leave the recording out"

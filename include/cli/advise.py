@@ -124,7 +124,9 @@ def backtest_errors(
 
     if out.is_dir():
         raise SpecError("--out", [f"{out} is a folder; name the file to write in it"])
-    errors = errors_of(read_scaled(recordings))
+    errors, notes = errors_of(read_scaled(recordings))
+    for note in notes:
+        typer.echo(f"note: {note}", err=True)
     write_bytes(out.resolve(), errors_csv(errors).encode())
     typer.echo(f"Written: {out}. To use it: {command('advise', 'RECORDING', '--errors', out)} ...")
 
