@@ -23,6 +23,7 @@ from include.advise.operators import JobOperators, graph_calibration, graph_topo
 from include.advise.replay import ReplayConditions, Replayed, setting_on
 from include.controllers.base import Controller, Setting
 from include.controllers.deployment import first_deployment
+from include.experiment.controller_setting import delays_of
 from include.model.errors import TestbedError
 from include.model.topology import Topology, slowest_paths
 from include.runs.loop import Loop
@@ -117,7 +118,8 @@ class _World:
     def setting(self) -> Setting:
         most = self.most_instances
         most *= len(self.topology.operators) if self.operators.shares_slots else 1
-        return setting_on(self.topology, self.conditions, most)
+        setting = setting_on(self.topology, self.conditions, most)
+        return replace(setting, delays=delays_of(self._calibration()))
 
     @property
     def most_instances(self) -> int:

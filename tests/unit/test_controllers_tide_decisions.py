@@ -177,6 +177,28 @@ class TestWhatAPauseOfTheJobCosts:
         assert (StartInstance("O3", "h2") in decided.actions) == starts
         assert len(actions_of(decided, StopInstance, ReleaseHost)) == 2 * goes
 
+    def test_the_last_instance_stays_while_the_other_host_boots(self) -> None:
+        """Hosts of two places: h2 is full, and what starts on h3 is not ready with the job."""
+        setting = replace(SETTING, flavor=replace(SMALL, memory_mb=SMALL.memory_mb / 2))
+        hosts = [a_host("h1", paid_until_s=3630.0), a_host("h2"), a_host("h3", up=False)]
+        running = instances({"h1": "O3", "h2": "O1 O2"})
+        _, decided = decide(long_known(), hosts, running, setting=setting, job_paused_s=2.0)
+        assert not actions_of(decided, StopInstance, ReleaseHost)
+
+    def test_where_starts_take_longer_than_the_job_another_one_has_to_be_ready(self) -> None:
+        setting = replace(SETTING, delays=Delays(instance_start_s=5.0))
+        hosts = [a_host("h1", paid_until_s=3630.0), a_host("h2")]
+        running = instances({"h1": "O3", "h2": "O1 O2"})
+        _, decided = decide(long_known(), hosts, running, setting=setting, job_paused_s=2.0)
+        assert not actions_of(decided, StopInstance)
+
+    def test_an_empty_host_goes_without_a_change(self) -> None:
+        """A second O1 saves less than a pause of 50 s makes late."""
+        hosts = [a_host("h1", paid_until_s=3670.0), a_host("h2")]
+        running = instances({"h2": "O1 O2 O3"})
+        _, decided = decide(long_known(), hosts, running, job_paused_s=50.0)
+        assert decided.actions == (ReleaseHost("h1"),)
+
     @pytest.mark.parametrize(("paused_s", "changes"), [(0.0, True), (2.0, True), (90.0, False)])
     def test_what_saves_less_is_left(self, paused_s: float, changes: bool) -> None:
         """60 items of O2 wait; they are worked off sooner with a second instance."""

@@ -125,9 +125,19 @@ class Tide:
             tried = self._worth_their_pauses(tried, loss, staying, leaving, among, pauses)
         else:
             self._share_out(tried, loss, staying, observation.operators, pauses)
-        left = [host for host in cleared if self._clear(tried, host, observation, pauses)]
-        if left or not pauses.job_s or _is_worth_a_pause(tried, plan, loss, pauses):
+        at_once = pauses.job_s > 0 and self._starts_with_job
+        at_once = at_once and all(room.up for room in tried.free.values())
+        cleared = [host for host in cleared if self._clear(tried, host, observation, at_once)]
+        empty = [host for host in cleared if not plan.on_host(host.host)]
+        if (
+            len(empty) < len(cleared)
+            or not pauses.job_s
+            or _is_worth_a_pause(tried, plan, loss, pauses)
+        ):
             plan.adopt(tried)
+        else:
+            for host in empty:  # to give it back restarts nothing
+                self._clear(plan, host, observation, at_once)
         plan.keep_leases(0.0)
         return memory, plan.decision(nothing)
 
@@ -139,6 +149,12 @@ class Tide:
     def _place_per_s(self) -> float:
         """Price of a place in late items per second: a host's, by the instances it holds."""
         return self._host_per_s(places_of(self.setting.flavor, self.setting.topology.operators))
+
+    @cached_property
+    def _starts_with_job(self) -> bool:
+        """Whether an instance is ready as soon as the job restarts; what is not known takes 0 s."""
+        delays = self.setting.delays
+        return not (delays.instance_start_s or delays.image_pull_s)
 
     def _host_per_s(self, shared_by: float = 1.0) -> float:
         """Price of a host, or of one of ``shared_by`` parts, in late items per second."""
@@ -162,9 +178,9 @@ class Tide:
 
         A new host stays at least BACKLOG_S, so that it works off the backlog it was ordered
         for. A host with less time than a drain stays, because its next BTU is billed anyway. If a
-        BTU is shorter than a drain and a tick, a host may go at any time. Its last instances start
-        elsewhere a tick before it is cleared, but where the whole job starts again with every
-        change: that is one change, not two, and another tick may think better of it.
+        BTU is shorter than a drain and a tick, a host may go at any time. Last instances
+        start elsewhere one tick before it is cleared, except where they start with the whole job:
+        that would be two restarts, and the next decision may keep the host.
         """
         boot_s = self.setting.delays.host_boot_s or 0.0
         if not host.up or plan.now_s - host.ordered_s < boot_s + BACKLOG_S:
@@ -172,7 +188,7 @@ class Tide:
         left_s = host.paid_until_s - plan.now_s
         drain_s = self._drain_s(job_s)
         latest_s = drain_s if drain_s + self.interval_s <= self.setting.btu_s else 0.0
-        early_s = 0.0 if job_s else self.interval_s
+        early_s = 0.0 if job_s and self._starts_with_job else self.interval_s
         return latest_s <= left_s <= self._clear_before_s(job_s) + early_s
 
     def _learned(self, memory: TideMemory, observation: Observation) -> tuple[TideMemory, Load]:
@@ -243,7 +259,7 @@ class Tide:
         for host in going:
             here = plan.counts_on({host.host})
             moved = pauses.cost_per_s(loss, counts - here, 2 * pauses.change_s)
-            cost_per_s = of_job + moved[here > 0].sum()
+            cost_per_s = of_job + moved[here > 0].sum() if here.any() else 0.0
             if staying > max(1, needed) and cost_per_s <= self._host_per_s():
                 leaving.append(host.host)
                 staying -= 1
@@ -299,13 +315,11 @@ class Tide:
         later = Places(plan, loss, among, staying, plan.counts)
         later.fill(self.least_gain)
 
-    def _clear(
-        self, plan: Plan, host: HostSample, observation: Observation, pauses: Pauses
-    ) -> bool:
+    def _clear(self, plan: Plan, host: HostSample, observation: Observation, at_once: bool) -> bool:
         """Stop or move all instances of the host and release it; False if one of them cannot go.
 
-        Where the whole job starts again, the last instance of an operator stops when another one
-        starts with it; elsewhere only when another one is ready.
+        The last instance of an operator stops only when another one is ready, or ``at_once`` if
+        another one starts.
         """
         tried = plan.copy()
         ends = f"the BTU of {host.host} ends in {host.paid_until_s - plan.now_s:.0f} s"
@@ -313,8 +327,8 @@ class Tide:
         for instance in tried.on_host(host.host):
             if instance.operator not in observation.operators:
                 return False
-            starts_with_job = pauses.job_s > 0 and tried.count(instance.operator) > 1
-            if starts_with_job or tried.may_stop(instance):
+            replaced = at_once and tried.count(instance.operator) > 1
+            if replaced or tried.may_stop(instance):
                 tried.stop(instance, why)
                 continue
             to = tried.most_suitable(tried.operator(instance.operator), only_up=True)
