@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from statistics import fmean
 from typing import Annotated, Any
@@ -20,7 +21,7 @@ from include.advise.objective import LatencyObjective
 from include.advise.replay import ReplayConditions
 from include.advise.request import PER_SECOND
 from include.files.plain_yaml import input_yaml
-from include.model.errors import SpecError
+from include.model.errors import SpecError, all_checked
 from include.workloads.recordings import parse_mapping, read_recording
 from include.workloads.topologies import validation_problems
 
@@ -65,52 +66,61 @@ def read_scaled(path: Path) -> list[ScaledRecording]:
         raise SpecError(path.name, [*validation_problems(error), HOW_TO_LIST]) from None
     if not entries:
         raise SpecError(path.name, ["names no recording", HOW_TO_LIST])
-    recordings, problems = [], list[str]()
-    for entry in entries:
-        try:
-            policy(entry.controller, entry.options, _ANY)
-            mapping = parse_mapping(entry.columns) if entry.columns else {}
-            source = str(path.parent / entry.recording)
-            recording = read_recording(source, mapping)
-            operators = recorded_operators(source, entry.edges, entry.columns, sort=False)
-            recordings.append(
-                ScaledRecording(
-                    recorded=Recorded(recording, operators),
-                    asked=bool(entry.edges),
-                    job=entry.job,
-                    scaler=Scaler(entry.controller, entry.options, read_book(entry.prices)),
-                )
-            )
-        except SpecError as error:
-            problems += [f"{error.source}: {one}" for one in error.problems]
-    if problems:
-        raise SpecError(path.name, problems)
-    return recordings
+    return all_checked(path.name, *(partial(_scaled, path.parent, entry) for entry in entries))
+
+
+def _scaled(folder: Path, entry: _Entry) -> ScaledRecording:
+    """The recording of an entry. Raises SpecError with everything that is wrong with the entry."""
+
+    def beside(name: str) -> str:
+        return str(folder / name) if name.endswith((".yaml", ".yml")) else name
+
+    def recorded() -> Recorded:
+        source, columns = str(folder / entry.recording), entry.columns
+        recording = read_recording(source, parse_mapping(columns) if columns else {})
+        operators = recorded_operators(source, beside(entry.edges), columns, sort=False)
+        return Recorded(recording, operators)
+
+    _, book, recording = all_checked(
+        entry.recording,
+        lambda: policy(entry.controller, entry.options, _ANY),
+        lambda: read_book(beside(entry.prices)),
+        recorded,
+    )
+    return ScaledRecording(
+        recorded=recording,
+        asked=bool(entry.edges),
+        job=entry.job,
+        scaler=Scaler(entry.controller, entry.options, book),
+    )
 
 
 def backtest_errors(
     recordings: Sequence[ScaledRecording],
 ) -> tuple[list[BacktestError], list[str]]:
     """The errors of all backtests: every recording of a job against every other one of it, and the
-    second half of each against its first; and notes on recordings that give no model, so that
-    models of others are only held against them. Raises SpecError where there is no backtest, or
-    where ``edges`` are given for operators that have no models."""
-    errors, models, notes = list[BacktestError](), list[tuple[ScaledRecording, JobModel]](), []
+    second half of each against its first; and notes on recordings of which there is no model.
+
+    Raises SpecError where there is no backtest, or where ``edges`` are given for operators that
+    have no models.
+    """
+    models, notes = list[tuple[ScaledRecording, JobModel]](), list[str]()
     for scaled in recordings:
         try:
-            models.append((scaled, _model(scaled)))
+            job = fit(scaled.recorded.job)
         except SpecError as error:
-            if scaled.asked:
-                raise
-            notes += [f"{error.source} is only held against: {one}" for one in error.problems]
+            notes += [f"{error.source} gives no model ({problem})" for problem in error.problems]
+            continue
+        models.append((scaled, _by_operator(scaled, job)))
+    errors = list[BacktestError]()
     for origin, job in models:
         others = [one for one in recordings if one is not origin and one.job == origin.job]
         errors += [error for target in others for error in _errors(origin, job, target)]
-    why_none = [*notes, "no job has two recordings, and no first half gives a model"]
+    why_none = [*notes, "there are no two recordings of a job of which one gives a model"]
     for scaled, _ in models:
         first, second = _half(scaled, 0), _half(scaled, 1)
         try:
-            errors += _errors(first, _model(first), second)
+            errors += _errors(first, _by_operator(first, fit(first.recorded.job)), second)
         except SpecError as error:  # mostly it is too short
             why_none += [f"{error.source}: {problem}" for problem in error.problems]
     if not errors:
@@ -118,8 +128,8 @@ def backtest_errors(
     return errors, notes
 
 
-def _model(scaled: ScaledRecording) -> JobModel:
-    return with_operators(fit(scaled.recorded.job), scaled.recorded, asked=scaled.asked)
+def _by_operator(scaled: ScaledRecording, job: JobModel) -> JobModel:
+    return with_operators(job, scaled.recorded, asked=scaled.asked)
 
 
 def _half(scaled: ScaledRecording, half: int) -> ScaledRecording:

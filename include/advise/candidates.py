@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from include.advise.replay import ReplayConditions, setting_for
-from include.advise.request import BY_BUSY_TIME, FIXED, SUITABLE, WHOLE_WAY
+from include.advise.request import BY_BUSY_TIME, END_TO_END, FIXED, SUITABLE, WHOLE_WAY
 from include.controllers import CONTROLLERS
 from include.controllers.base import Controller, Setting
 from include.experiment.options import checked_options, option_types
@@ -99,7 +99,7 @@ def settings_of(
     if math.isfinite(lag_each_items) and (each := round(lag_each_items)) > 0:
         settings["keda"][f"{each} records"] = {"items_each": float(each)}
     if by_operator:
-        settings["tide"] = {"": {}, "end to end": {WHOLE_WAY: 1.0}}
+        settings["tide"] = {"": {}, END_TO_END: {WHOLE_WAY: 1.0}}
     return settings
 
 

@@ -296,7 +296,9 @@ def _case(
     policies = tried(
         question.conditions,
         sizes,
-        settings=settings_of(job.quiet_lag_s * rate_at_half(job), by_operator=bool(job.operators))
+        settings=settings_of(
+            job.quiet_lag_s * rate_at_half(job), by_operator=job.operators is not None
+        )
         | {name: {"": options} for name, options in request.options.items()},
         only=names,
         unrecorded=_unrecorded(recording, job),

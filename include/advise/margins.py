@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from include.advise.request import BY_BUSY_TIME, BY_CPU, FIXED, WHOLE_WAY
+from include.advise.request import BY_BUSY_TIME, BY_CPU, END_TO_END, FIXED, WHOLE_WAY
 from include.files.inputs import input_text
 from include.files.whole import csv_text
 from include.model.errors import SpecError
@@ -19,7 +19,7 @@ from include.workloads.topologies import validation_problems
 
 TABLE = Path(__file__).with_name("backtest_errors.csv")
 """Backtests of the recordings that docs/advise.md names, written by `tidebench backtest-errors`."""
-BUSY_TIME, END_TO_END = "busy time", "end to end"
+BUSY_TIME = "busy time"
 HOLDS, MISSES, CANNOT_TELL = "yes", "no", "cannot tell"
 
 

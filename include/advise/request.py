@@ -25,8 +25,9 @@ BY_CPU = (
 """They decide by CPU, in whose place a recording may have busy time."""
 PER_SECOND = "per_second"
 """The price book where nobody says what hosts cost."""
-WHOLE_WAY = "end_to_end"
-"""The option by which an item that is late counts at every operator after it, too."""
+WHOLE_WAY, END_TO_END = "end_to_end", "end to end"
+"""The option by which an item that is late counts at every operator after it, too, and what a
+policy with it is called."""
 
 PLATFORMS = ("kubernetes", "flink", "ecs")
 """What a configuration can be written for; ``flink`` is a job of the Flink Kubernetes operator."""

@@ -126,7 +126,7 @@ def backtest_errors(
         raise SpecError("--out", [f"{out} is a folder; name the file to write in it"])
     errors, notes = errors_of(read_scaled(recordings))
     for note in notes:
-        typer.echo(f"note: {note}", err=True)
+        typer.echo(f"note: {note}; models of the others of its job are held against it", err=True)
     write_bytes(out.resolve(), errors_csv(errors).encode())
     typer.echo(f"Written: {out}. To use it: {command('advise', 'RECORDING', '--errors', out)} ...")
 

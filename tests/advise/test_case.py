@@ -17,21 +17,8 @@ from include.cli import app
 from include.experiment.spec import require_name
 from include.model.errors import SpecError, StoreError
 from include.workloads.recordings import Recording
-from tests.advise.synthetic import case_of, write_small_recording
+from tests.advise.synthetic import BOOK, case_of, write_small_recording
 from tests.command_line import refused
-
-BOOK = """\
-name: mine
-provider: none
-region: here
-instance_type: box
-currency: EUR
-per_hour: 0.2
-as_of: 2026-01-01
-source: my bill
-billed_every_s: 60
-minimum_s: 60
-"""
 
 
 @pytest.fixture

@@ -30,6 +30,7 @@ from include.advise.request import AdviceRequest
 from include.experiment.prices import price_book
 from include.model.errors import SpecError
 from tests.advise.synthetic import (
+    BOOK,
     Truth,
     case_of,
     csv,
@@ -234,6 +235,35 @@ def test_a_table_of_ones_own_recordings_is_made_and_taken(tmp_path: Path) -> Non
     assert "name the file" in refused("backtest-errors", str(listed), "--out", str(tmp_path))
     listed.write_text("[]\n")
     assert "names no recording" in refused("backtest-errors", str(listed))
+
+
+def test_a_recording_that_gives_no_model_is_held_against_and_paths_are_those_of_the_list(
+    tmp_path: Path,
+) -> None:
+    whole = recording(Truth(restarts=tuple(range(200, 2800, 250))), daily())
+    readings = {name: values[:60] for name, values in whole.readings.items()}
+    short = replace(whole, times_s=whole.times_s[:60], readings=readings)
+    (tmp_path / "lists").mkdir()
+    for name, of in (("whole.csv", whole), ("short.csv", short)):
+        (tmp_path / "lists" / name).write_text(csv(of))
+    (tmp_path / "lists" / "book.yaml").write_text(BOOK)
+    listed, table = tmp_path / "lists" / "mine.yaml", tmp_path / "errors.csv"
+    fixed_20 = "job: j, controller: fixed, options: {instances_each: 20}, prices: book.yaml"
+    listed.write_text(
+        f"- {{recording: whole.csv, {fixed_20}}}\n- {{recording: short.csv, {fixed_20}}}\n"
+    )
+    told = said("backtest-errors", str(listed), "--out", str(table))
+    assert "short.csv gives no model" in told
+    errors = read_errors(table.read_text(), "mine")
+    assert {(one.fitted, one.against) for one in errors if "half" not in one.fitted} == {
+        ("whole.csv", "short.csv")
+    }
+    listed.write_text(
+        "- {recording: no.csv, job: j, controller: hpaa, prices: gone.yaml}\n"
+        "- {recording: short.csv, job: j, controller: fixed, prices: btu61}\n"
+    )
+    wrong = refused("backtest-errors", str(listed))
+    assert all(one in wrong for one in ("no.csv", "hpaa", "gone.yaml", "short.csv", "btu61"))
 
 
 def test_the_margins_of_the_docs_are_those_of_the_table() -> None:

@@ -88,7 +88,7 @@ def _panels(got: Axes, paid: Axes, match: Match, lines: Lines) -> None:
                 color=colour, linewidth=1, zorder=2,
             )  # fmt: skip
             axis.plot(
-                cell.mean, down, color=colour, linestyle="", marker="o", zorder=3,
+                cell.mean, down, color=colour, linestyle="", marker="o", zorder=3, clip_on=False,
                 markersize=6 if unbeaten(place_of(standing, match.quality), places) else 2.6,
             )  # fmt: skip
     for axis, metric in ((got, match.quality), (paid, COST)):
@@ -132,10 +132,15 @@ def _names(
 
 
 def _plain_ticks(axis: Axes) -> None:
-    """The lowest and the highest of 1, 2, 5, 10, ... between the ends: there is room for two."""
+    """The lowest and the highest of 1, 2, 5, 10, ... between the ends, there is room for two; of 1,
+    2, 3, ... or 10, 11, 12, ... where fewer are between them."""
     low, high = axis.get_xlim()
-    steps = [digit * 10.0**power for power in range(-6, 10) for digit in (1, 2, 5)]
-    inside = [step for step in steps if low <= step <= high]
-    ends = sorted({inside[0], inside[-1]}) if inside else []
+    ends = list[float]()
+    for digits in ((1, 2, 5), range(1, 10), range(10, 100)):
+        steps = (digit * 10.0**power for power in range(-6, 10) for digit in digits)
+        inside = [step for step in steps if low <= step <= high]
+        ends = sorted({min(inside), max(inside)}) if inside else []
+        if len(ends) > 1:
+            break
     axis.set_xticks(ends, [f"{step:g}" for step in ends])
     axis.set_xticks([], minor=True)
