@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -42,6 +43,21 @@ class ResultTable(BaseModel):
     ci95: bool = False
     less: dict[str, str] = {}
     decimals: int = 2
+
+
+class PublishedRows(BaseModel):
+    """Rows of a published ``table``, of these ``metrics``, as that has them."""
+
+    model_config = ConfigDict(extra="forbid")
+    of: Annotated[list[str], Field(min_length=1)]
+    table: str
+    metrics: Annotated[list[str], Field(min_length=1)]
+    decimals: int = 4
+
+
+def table_of(entry: Mapping[str, Any]) -> ResultTable | PublishedRows:
+    """What an entry of the file describes. Raises ValidationError."""
+    return (PublishedRows if "table" in entry else ResultTable).model_validate(entry)
 
 
 def figures(experiment: Path) -> pd.DataFrame:
@@ -94,6 +110,18 @@ def result_table(runs: pd.DataFrame, table: ResultTable) -> pd.DataFrame:
     return rows.round(table.decimals).reset_index()
 
 
+def published_rows(folders: Sequence[Path], table: PublishedRows) -> pd.DataFrame:
+    """The rows as they are printed, in the order of the published table.
+
+    Raises KeyError for metrics that no row has.
+    """
+    every = [pd.read_parquet(folder / "published" / f"{table.table}.parquet") for folder in folders]
+    rows = pd.concat(every, ignore_index=True)
+    if missing := sorted(set(table.metrics) - set(rows["metric"])):
+        raise KeyError(f"no row of {table.table} has {', '.join(missing)}")
+    return rows[rows["metric"].isin(table.metrics)].round(table.decimals)
+
+
 def main() -> None:
     """Print the CSV file; the experiments have a report below the folder ``--root``."""
     made: dict[str, Any] = input_yaml(TABLES, "tables of results")
@@ -101,12 +129,15 @@ def main() -> None:
     parser.add_argument("table", choices=sorted(made))
     parser.add_argument("--root", type=Path, default=Path("var"))
     asked = parser.parse_args()
-    table = ResultTable.model_validate(made[asked.table])
+    table = table_of(made[asked.table])
     folders = [asked.root / name for name in table.of]
     if missing := [str(folder) for folder in folders if not (folder / "published").is_dir()]:
         sys.exit(f"not there: {', '.join(missing)}; tidebench run and tidebench report make them")
     try:
-        rows = result_table(pd.concat(figures(folder) for folder in folders), table)
+        if isinstance(table, PublishedRows):
+            rows = published_rows(folders, table)
+        else:
+            rows = result_table(pd.concat(figures(folder) for folder in folders), table)
     except (KeyError, OSError, ValueError) as error:
         sys.exit(f"{asked.table}: {error}; tidebench report makes tables again")
     rows.to_csv(sys.stdout, index=False, lineterminator="\n")

@@ -236,8 +236,10 @@ def test_where_tide_is_weak() -> None:
     assert not better.any()
 
     assert "pays 33.9, a fixed deployment 30.0" in page("README.md")
-    trading = table("tournament").query("topology == 'trading_queries'").round(1)
-    paid = dict(zip(trading["controller"], trading["resource_cost"], strict=True))
+    trading = table("tournament").query(
+        "topology == 'trading_queries' and metric == 'resource_cost'"
+    )
+    paid = dict(zip(trading["controller"], trading["mean"].round(1), strict=True))
     assert (paid["tide"], paid["fixed"]) == (33.9, 30.0)
 
 
