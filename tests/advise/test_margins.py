@@ -200,7 +200,7 @@ def test_the_table_that_comes_with_the_project_is_read_and_others_are_refused(
 ) -> None:
     errors = read_errors(errors_text(""), "table")
     assert read_errors(errors_csv(errors), "again") == errors
-    assert {one.under for one in errors} == {"fixed", "cpu", "busy time", "other"}
+    assert {one.under for one in errors} == {"fixed", "cpu", "busy time", "end to end", "other"}
     (tmp_path / "bad.csv").write_text("fitted,error\na,1\n")
     write_small_recording(tmp_path / "job.csv")
     asked = AdviceRequest(recording=str(tmp_path / "job.csv"), objective="90 % within 1 s")
@@ -271,7 +271,9 @@ def test_the_margins_of_the_docs_are_those_of_the_table() -> None:
     page = (Path(__file__).parents[2] / "docs" / "advise.md").read_text()
     kinds = [("fixed", under, False) for under in ("fixed", "cpu", "busy time", "other")]
     kinds += [
-        (of, under, True) for of in ("fixed", "busy time") for under in ("busy time", "other")
+        (of, under, True)
+        for of in ("fixed", "busy time")
+        for under in ("busy time", "end to end", "other")
     ]
     for recorded, under, each in kinds:
         margins = [
