@@ -53,6 +53,7 @@ class _Entry(BaseModel):
     controller: str
     options: dict[str, Any] = {}
     prices: str = PER_SECOND
+    per_host: Annotated[int | None, Field(ge=1)] = None
     columns: str = ""
     edges: str = ""
 
@@ -78,6 +79,8 @@ def _scaled(folder: Path, entry: _Entry) -> ScaledRecording:
     def recorded() -> Recorded:
         source, columns = str(folder / entry.recording), entry.columns
         recording = read_recording(source, parse_mapping(columns) if columns else {})
+        if entry.per_host is not None:
+            recording = replace(recording, instances_per_host=entry.per_host)
         operators = recorded_operators(source, beside(entry.edges), columns, sort=False)
         return Recorded(recording, operators)
 

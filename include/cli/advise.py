@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from dataclasses import astuple
+from dataclasses import astuple, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -34,6 +34,9 @@ RestartTime = Annotated[
     typer.Option("--restart-s", help="Restart by a scaling, s; else as the recording tells."),
 ]
 Sort = Annotated[bool, typer.Option("--sort", help="Sort rows by time; equal ones are made one.")]
+PerHost = Annotated[
+    int | None, typer.Option("--per-host", help="Instances on a host; else as recorded, or 1.")
+]
 Edges = Annotated[
     str, typer.Option(help="How records flow between recorded operators: SOURCE>MAP>SINK.")
 ]
@@ -48,6 +51,7 @@ def backtest(  # noqa: PLR0913  options of a command
     columns: Map = "",
     edges: Edges = "",
     prices: Annotated[str, typer.Option(help="What was paid there: a price book.")] = "per_second",
+    per_host: PerHost = None,
     sort: Sort = False,
     lag_above: Annotated[float, typer.Option(min=0, help="Records that count as behind.")] = 1e4,
     objective: Annotated[
@@ -68,11 +72,13 @@ def backtest(  # noqa: PLR0913  options of a command
     from include.advise.times import wrong_times
     from include.workloads.recordings import parse_mapping, read_recording
 
-    def require_times() -> None:
+    def require_values() -> None:
         problems = [
             f"--{name.replace('_', '-')}: {problem}"
             for name, problem in wrong_times(start_up_s, restart_s)
         ]
+        if per_host is not None and per_host < 1:
+            problems.append(f"--per-host: write a whole number from 1, got {per_host}")
         if problems:
             raise SpecError("backtest", problems)
 
@@ -90,7 +96,7 @@ def backtest(  # noqa: PLR0913  options of a command
 
     _, latency, controller_options, (known, test), operators, book = all_checked(
         "backtest",
-        require_times,
+        require_values,
         lambda: parse_objective(objective),
         checked_options,
         recordings,
@@ -100,7 +106,7 @@ def backtest(  # noqa: PLR0913  options of a command
     job = with_operators(fit(known), Recorded(known, operators), asked=bool(edges))
     result = held_against(
         with_times(job, start_up_s, restart_s),
-        test,
+        replace(test, instances_per_host=per_host or test.instances_per_host),
         Scaler(controller, controller_options, book),
         seeds=range(1, seeds + 1),
         limits=Limits(lag_items=lag_above, latency=latency),
@@ -141,9 +147,7 @@ def advise(  # noqa: PLR0913  options of a command
     max_instances: Annotated[
         int, typer.Option(help="Most instances of a policy; 0: the most recorded.")
     ] = 0,
-    per_host: Annotated[
-        int | None, typer.Option(help="Instances on a host; else as recorded, or 1.")
-    ] = None,
+    per_host: PerHost = None,
     seeds: Annotated[int, typer.Option(help="Number of replays.")] = 3,
     start_up_s: StartUp = None,
     restart_s: RestartTime = None,

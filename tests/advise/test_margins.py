@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from include.advise.backtest_errors import read_scaled
 from include.advise.candidates import fixed, policy
 from include.advise.case import Question, seeded
 from include.advise.margins import (
@@ -250,8 +251,12 @@ def test_a_recording_that_gives_no_model_is_held_against_and_paths_are_those_of_
     listed, table = tmp_path / "lists" / "mine.yaml", tmp_path / "errors.csv"
     fixed_20 = "job: j, controller: fixed, options: {instances_each: 20}, prices: book.yaml"
     listed.write_text(
-        f"- {{recording: whole.csv, {fixed_20}}}\n- {{recording: short.csv, {fixed_20}}}\n"
+        f"- {{recording: whole.csv, {fixed_20}}}\n"
+        f"- {{recording: short.csv, {fixed_20}, per_host: 4}}\n"
     )
+    read = read_scaled(listed)
+    assert [one.recorded.job.instances_per_host for one in read] == [None, 4]
+    assert {one.scaler.book.name for one in read} == {"mine"}
     told = said("backtest-errors", str(listed), "--out", str(table))
     assert "short.csv gives no model" in told
     errors = read_errors(table.read_text(), "mine")
