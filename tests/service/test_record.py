@@ -94,6 +94,24 @@ def test_what_is_recorded_is_what_advise_and_operators_take(tmp_path: Path, worl
     assert "hardly busy" in graph.notes[0]
 
 
+def test_what_is_polled_after_the_last_rate_is_left_out(tmp_path: Path, world: World) -> None:
+    """Or the last load would be replayed for as long as nobody ended the recorder."""
+    world.load = lambda t: 150.0 + 100.0 * np.sin(t / 600)
+    recorded(tmp_path / "job", world, 100)
+    before = read_recording(str(tmp_path / "job"))
+    job = tmp_path / "job" / "job.csv"
+    names = job.read_text().splitlines()[0].split(",")
+    for turn in range(1, 9):
+        row = {"time_s": 1_800_000_000 + 15 * (100 + turn), "missing": "no answer"}
+        with job.open("a") as file:
+            file.write(",".join(str(row.get(name, "")) for name in names) + "\n")
+
+    read = read_recording(str(tmp_path / "job"))
+    assert np.array_equal(read.times_s, before.times_s)
+    assert read.readings.keys() == before.readings.keys()
+    assert "no rate was read in the last 2 min, which are left out" in read.notes
+
+
 def test_operators_of_a_folder_need_no_edges(tmp_path: Path, world: World) -> None:
     world.load = lambda t: 150.0 + 100.0 * np.sin(t / 600)
     recorded(tmp_path / "job", world, 100)

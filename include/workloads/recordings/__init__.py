@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
+import numpy as np
+
 from include.model.errors import SpecError
 from include.workloads.recordings.assemble import Sheet, assemble, sorted_by_time
 from include.workloads.recordings.csv_cells import shortened
@@ -29,6 +31,7 @@ __all__ = [
     "SIGNALS", "Recording", "evenly", "filled", "parse_mapping", "read_recording",
 ]  # fmt: skip
 
+_LOADS = ("arrivals_per_s", "rate_per_s")
 _NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
@@ -49,7 +52,7 @@ def read_recording(
     if is_recorded(source):
         read = read_recording(inside(source, JOB), {**MAPPING, **mapping}, sort=sort)
         name = recording_name(source)
-        return replace(read, name=name, instances_per_host=slots_each(source))
+        return replace(_to_its_end(read), name=name, instances_per_host=slots_each(source))
     path, content = file_content(source)
     name = path.name
     if is_parquet(path, content):
@@ -61,6 +64,23 @@ def read_recording(
     if series is not None:
         return assemble(name, *sheet_of(name, series, mapping))
     return _of_columns(name, read_csv(name, text), mapping, sort)
+
+
+def _to_its_end(recording: Recording) -> Recording:
+    """Without what was polled after the job had given its last rate: `record` waits for more."""
+    rates = [recording.readings[name] for name in _LOADS if name in recording.readings]
+    read = np.flatnonzero(~np.isnan(rates).all(axis=0)) if rates else np.zeros(0)
+    if not read.size or read[-1] == recording.times_s.size - 1:
+        return recording
+    end = int(read[-1]) + 1
+    left_min = (recording.times_s[-1] - recording.times_s[end - 1]) / 60
+    note = f"no rate was read in the last {left_min:.3g} min, which are left out"
+    return replace(
+        recording,
+        times_s=recording.times_s[:end],
+        readings={name: values[:end] for name, values in recording.readings.items()},
+        notes=(*recording.notes, note),
+    )
 
 
 def _of_columns(name: str, sheet: Sheet, mapping: Mapping[str, str], sort: bool) -> Recording:
