@@ -140,6 +140,8 @@ def main() -> None:
             rows = result_table(pd.concat(figures(folder) for folder in folders), table)
     except (KeyError, OSError, ValueError) as error:
         sys.exit(f"{asked.table}: {error}; tidebench report makes tables again")
+    if rows.empty:
+        sys.exit(f"{asked.table}: the experiments have no rows for it")
     rows.to_csv(sys.stdout, index=False, lineterminator="\n")
 
 

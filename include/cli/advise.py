@@ -125,11 +125,13 @@ def backtest_errors(
     """Backtest recordings of a job against each other; write errors."""
     from include.advise.backtest_errors import backtest_errors as errors_of
     from include.advise.backtest_errors import read_scaled
-    from include.advise.margins import errors_csv
+    from include.advise.margins import errors_csv, read_errors
     from include.files.whole import write_bytes
 
     if out.is_dir():
         raise SpecError("--out", [f"{out} is a folder; name the file to write in it"])
+    if out.exists():  # only a table of before is replaced
+        read_errors(out.read_text(encoding="utf-8", errors="replace"), f"--out {out}")
     errors, notes = errors_of(read_scaled(recordings))
     for note in notes:
         typer.echo(f"note: {note}; models of the others of its job are held against it", err=True)

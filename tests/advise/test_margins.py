@@ -269,6 +269,10 @@ def test_a_recording_that_gives_no_model_is_held_against_and_paths_are_those_of_
     )
     wrong = refused("backtest-errors", str(listed))
     assert all(one in wrong for one in ("no.csv", "hpaa", "gone.yaml", "short.csv", "btu61"))
+    assert "is no table of backtest errors" in refused(
+        "backtest-errors", str(listed), "--out", str(listed)
+    )
+    assert "hpaa" in listed.read_text()
 
 
 def test_the_margins_of_the_docs_are_those_of_the_table() -> None:
