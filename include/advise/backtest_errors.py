@@ -20,6 +20,7 @@ from include.advise.margins import BacktestError, scaler_kind
 from include.advise.objective import LatencyObjective
 from include.advise.replay import ReplayConditions
 from include.advise.request import PER_SECOND
+from include.experiment.prices import is_file
 from include.files.plain_yaml import input_yaml
 from include.model.errors import SpecError, all_checked
 from include.workloads.recordings import parse_mapping, read_recording
@@ -74,7 +75,7 @@ def _scaled(folder: Path, entry: _Entry) -> ScaledRecording:
     """The recording of an entry. Raises SpecError with everything that is wrong with the entry."""
 
     def beside(name: str) -> str:
-        return str(folder / name) if name.endswith((".yaml", ".yml")) else name
+        return str(folder / name) if is_file(name) else name
 
     def recorded() -> Recorded:
         source, columns = str(folder / entry.recording), entry.columns
@@ -117,8 +118,9 @@ def backtest_errors(
         models.append((scaled, _by_operator(scaled, job)))
     errors = list[BacktestError]()
     for origin, job in models:
-        others = [one for one in recordings if one is not origin and one.job == origin.job]
-        errors += [error for target in others for error in _errors(origin, job, target)]
+        for target in recordings:
+            if target is not origin and target.job == origin.job:
+                errors += _errors(origin, job, target)
     why_none = [*notes, "there are no two recordings of a job of which one gives a model"]
     for scaled, _ in models:
         first, second = _half(scaled, 0), _half(scaled, 1)

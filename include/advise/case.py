@@ -182,7 +182,7 @@ def open_case(folder: Path) -> Case:
     kept = folder / "case"
     try:
         request = asked_in(folder)
-        book = load_book(kept / _BOOK) if is_file(request.prices) else price_book(request.prices)
+        book = read_book(str(kept / _BOOK) if is_file(request.prices) else request.prices)
         recorded = _kept(kept)
         sizes = read_json(kept / _SIZES)
         errors = (kept / _ERRORS).read_text()
