@@ -20,10 +20,12 @@ from include.advise.case import Case, Question, load_of, seeded
 from include.advise.job import JobModel
 from include.advise.margins import CANNOT_TELL, HOLDS, MISSES, share_range, verdict
 from include.advise.outcomes import (
+    PolicyOutcome,
     measure_policy,
     measure_recorded,
     outcome,
     replayed,
+    with_margin,
 )
 from include.advise.ranking import build_ranking
 from include.advise.readings import Readings, median_of
@@ -285,17 +287,23 @@ def what_if(
             policy=policy.name,
             cost=fmean(one.cost_per_month for one in by_seed),
             within=fmean(one.share_within for one in by_seed),
-            holds=verdict(
-                case.question.objective.share,
-                *share_range(
-                    [one.known_share for one in by_seed],
-                    [one.possible_share for one in by_seed],
-                    case.margin(policy).share,
-                ),
-            ),
+            holds=_holds(case, question, policy, by_seed),
         )
-        for (change, _, _, policy), by_seed in zip(trials, by_trial, strict=True)
+        for (change, _, question, policy), by_seed in zip(trials, by_trial, strict=True)
     )
+
+
+def _holds(case: Case, changed: Question, policy: Policy, by_seed: Sequence[PolicyOutcome]) -> str:
+    """Whether the objective holds then. A recording under the policy itself says so too where
+    prices change only: what it tells of another load or of slower starts, nobody knows."""
+    asked, conditions = case.question.conditions, changed.conditions
+    priced = replace(asked, btu_s=conditions.btu_s, price_per_btu=conditions.price_per_btu)
+    margin = case.margin(policy)
+    if conditions == priced:
+        by_seed, margin = with_margin(case, policy, by_seed)
+    known = [one.known_share for one in by_seed]
+    possible = [one.possible_share for one in by_seed]
+    return verdict(case.question.objective.share, *share_range(known, possible, margin.share))
 
 
 def _changes(question: Question) -> Iterable[tuple[str, float, Question]]:

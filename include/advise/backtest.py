@@ -87,7 +87,7 @@ def backtest(
     readings, of the replay as well. Raises SpecError with what is wrong with the recording or the
     options.
     """
-    runs, read = replays_of(job, test, scaler, seeds)
+    runs, read = replays_of(job, test, scaler, seeds, limits.latency.limit_s)
     return Backtest(
         job=job,
         rows=tuple(_compared(runs, read, limits)),
@@ -100,8 +100,10 @@ def replays_of(
     test: Recording,
     scaler: Scaler,
     seeds: Sequence[int],
+    latency_limit_s: float = 2.0,
 ) -> tuple[list[Replayed], Readings]:
-    """The load of ``test`` replayed with every seed, and its readings, both at its interval."""
+    """The load of ``test`` replayed with every seed, and its readings, both at its interval.
+    ``latency_limit_s`` is the objective of a scaler that has one."""
     read = readings_of(test)
     measured = np.flatnonzero(~np.isnan(read.instances))
     if measured.size == 0:
@@ -111,6 +113,7 @@ def replays_of(
         max_instances=_most(scaler.options, read),
         takes_s=job.takes_s,
         instances_per_host=test.instances_per_host or 1,
+        latency_limit_s=latency_limit_s,
     )
     conditions = priced(conditions, scaler.book)
     made = policy(scaler.controller, scaler.options, conditions)

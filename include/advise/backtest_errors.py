@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from include.advise.backtest import SEEDS, Scaler, reading_of, replays_of, share_within
 from include.advise.candidates import policy
 from include.advise.case import Recorded, read_book, recorded_operators, with_operators
+from include.advise.edges import edges_of
 from include.advise.job import JobModel, fit
 from include.advise.margins import BacktestError, scaler_kind
 from include.advise.objective import LatencyObjective
@@ -24,7 +25,7 @@ from include.experiment.prices import is_file
 from include.files.plain_yaml import input_yaml
 from include.model.errors import SpecError, all_checked
 from include.workloads.recordings import parse_mapping, read_recording
-from include.workloads.topologies import validation_problems
+from include.workloads.topologies import complaint
 
 _ANY = ReplayConditions(instances_at_start=1, max_instances=1)
 LIMITS_OVER_REST = (1.5, 2.0, 3.0, 5.0, 10.0)
@@ -65,10 +66,20 @@ def read_scaled(path: Path) -> list[ScaledRecording]:
         raw = input_yaml(path, "list of recordings")
         entries = TypeAdapter(list[_Entry]).validate_python(raw)
     except ValidationError as error:
-        raise SpecError(path.name, [*validation_problems(error), HOW_TO_LIST]) from None
+        problems = [
+            complaint(item, ", ".join(_parts(item["loc"])))
+            for item in error.errors(include_url=False)
+        ]
+        raise SpecError(path.name, [*problems, HOW_TO_LIST]) from None
     if not entries:
         raise SpecError(path.name, ["names no recording", HOW_TO_LIST])
     return all_checked(path.name, *(partial(_scaled, path.parent, entry) for entry in entries))
+
+
+def _parts(place: Sequence[int | str]) -> list[str]:
+    """Where in the list something is; entries count from 1."""
+    first, *rest = place or ("the file",)
+    return [f"entry {first + 1}" if isinstance(first, int) else first, *map(str, rest)]
 
 
 def _scaled(folder: Path, entry: _Entry) -> ScaledRecording:
@@ -78,11 +89,15 @@ def _scaled(folder: Path, entry: _Entry) -> ScaledRecording:
         return str(folder / name) if is_file(name) else name
 
     def recorded() -> Recorded:
-        source, columns = str(folder / entry.recording), entry.columns
-        recording = read_recording(source, parse_mapping(columns) if columns else {})
+        source, columns, edges = str(folder / entry.recording), entry.columns, beside(entry.edges)
+        recording, _ = all_checked(
+            entry.recording,
+            lambda: read_recording(source, parse_mapping(columns) if columns else {}),
+            lambda: edges_of(edges) if edges else (),
+        )
         if entry.per_host is not None:
             recording = replace(recording, instances_per_host=entry.per_host)
-        operators = recorded_operators(source, beside(entry.edges), columns, sort=False)
+        operators = recorded_operators(source, edges, columns, sort=False)
         return Recorded(recording, operators)
 
     _, book, recording = all_checked(
@@ -100,10 +115,11 @@ def _scaled(folder: Path, entry: _Entry) -> ScaledRecording:
 
 
 def backtest_errors(
-    recordings: Sequence[ScaledRecording],
+    recordings: Sequence[ScaledRecording], report: Callable[[str], None] = lambda _: None
 ) -> tuple[list[BacktestError], list[str]]:
     """The errors of all backtests: every recording of a job against every other one of it, and the
     second half of each against its first; and notes on recordings of which there is no model.
+    ``report`` is called with a sentence before each.
 
     Raises SpecError where there is no backtest, or where ``edges`` are given for operators that
     have no models.
@@ -120,10 +136,12 @@ def backtest_errors(
     for origin, job in models:
         for target in recordings:
             if target is not origin and target.job == origin.job:
+                report(f"{target.recorded.job.name} against the model of {job.name}")
                 errors += _errors(origin, job, target)
     why_none = [*notes, "there are no two recordings of a job of which one gives a model"]
     for scaled, _ in models:
         first, second = _half(scaled, 0), _half(scaled, 1)
+        report(f"the second half of {scaled.recorded.job.name} against its first")
         try:
             errors += _errors(first, _by_operator(first, fit(first.recorded.job)), second)
         except SpecError as error:  # mostly it is too short

@@ -173,7 +173,8 @@ def require_ours(folder: Path) -> None:
     if folder.is_dir() and not any(folder.iterdir()):
         return
     if folder.exists():
-        problem = f"{folder} has something else in it; name a folder that is empty or not there yet"
+        is_what = "has something else in it" if folder.is_dir() else "is a file"
+        problem = f"{folder} {is_what}; name a folder that is empty or not there yet"
         raise SpecError("the folder of the advice", [problem])
 
 

@@ -140,7 +140,7 @@ def _over_time(answer: Answer, name: str) -> str:
     for label, values, colour in series:
         thin = values[::every]
         below.plot(hours, thin, color=colour, linewidth=1, label=label, drawstyle="steps-post")
-    below.set_ylim(bottom=0)
+    below.set_ylim(0, 1.25 * max(np.nanmax(values) for _, values, _ in series))  # and a legend
     below.set_xlim(0, float(hours[-1]))
     below.set_xlabel("hours")
     below.legend(frameon=False, fontsize=8, loc="upper right", ncols=3, labelcolor=TEXT)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -48,12 +49,22 @@ def configuration(
     """A sentence on what to do with it, and what to paste; write your own names for JOB."""
     forms = FORMS.get(policy.controller, {})
     platform = next((one for one in forms if one in platforms), None)
+    if platform is None and "flink" in platforms:
+        return _ACT, _acting(policy)
     if platform is None:
         intro = f"No autoscaler of {' or '.join(platforms)} has this rule: these are the options of"
         options = {"controller": policy.controller, "controller_options": dict(policy.options)}
         return f"{intro} the controller.", _yaml(options)
     how, write = forms[platform]
     return how, write(policy.build(setting_for(1.0, conditions)))
+
+
+def _acting(policy: Policy) -> str:
+    """The dry run of `tidebench act` with the controller; in a comment how it changes the job."""
+    settings = (f"--set {shlex.quote(f'{n}={json.dumps(v)}')}" for n, v in policy.options.items())
+    words = f"tidebench act http://JOBMANAGER:8081 --job JOB --controller {policy.controller}"
+    command = " ".join((words, *settings, "--limits limits.yaml --state var/act"))
+    return f"{command}\n# then, to change the job:\n{command} --really\n"
 
 
 def to_stop(policy: Policy, recorded: Policy | None) -> str:
@@ -215,6 +226,11 @@ def _flink(controller: Any) -> dict[str, str]:
 
 
 _NAMES = "Write your own names for JOB"
+_ACT = (
+    "Flink has no autoscaler with this rule: Tidebench runs it beside the job. Write limits first "
+    "(docs/act.md), add the --objective and --prices that you gave here, and look at the dry run. "
+    f"{_NAMES} and JOBMANAGER."
+)
 _KUBECTL = f"Apply it with kubectl. {_NAMES}."
 _OPERATOR = (
     "It is for a FlinkDeployment of the Flink Kubernetes operator; --platform kubernetes writes it "

@@ -132,7 +132,10 @@ def backtest_errors(
         raise SpecError("--out", [f"{out} is a folder; name the file to write in it"])
     if out.exists():  # only a table of before is replaced
         read_errors(out.read_text(encoding="utf-8", errors="replace"), f"--out {out}")
-    errors, notes = errors_of(read_scaled(recordings))
+    scaled = read_scaled(recordings)
+    again = command("backtest-errors", recordings, "--out", out)
+    ends_at_once(f"Interrupted. Nothing was written. To begin again: {again}")
+    errors, notes = errors_of(scaled, lambda step: typer.echo(f"  {step}", err=True))
     for note in notes:
         typer.echo(f"note: {note}; models of the others of its job are held against it", err=True)
     write_bytes(out.resolve(), errors_csv(errors).encode())

@@ -27,5 +27,7 @@ def existing(folder: Path) -> Path:
     """The folder of an experiment, absolute. Raises SpecError where there is none."""
     if not folder.is_dir():
         how = "check the path; tidebench run says at its end where the measurements are"
+        if (DEFAULT_ROOT / folder).is_dir():
+            how = f"did you mean {DEFAULT_ROOT / folder}?"
         raise SpecError("FOLDER", [f"there is no folder {folder}; {how}"])
     return folder.resolve()

@@ -2,15 +2,12 @@ from __future__ import annotations
 
 import csv
 import itertools
-import json
 import math
 from dataclasses import replace
 from pathlib import Path
 
-import kubernetes_validate
 import numpy as np
 import pytest
-import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -22,15 +19,14 @@ from include.advise.answer import (
     what_if,
 )
 from include.advise.bill import bound_of, cost_of, whole_hosts
-from include.advise.candidates import fixed, policy, settings_of, tried
+from include.advise.candidates import fixed, settings_of, tried
 from include.advise.case import Case, load_of, seeded
 from include.advise.cluster import ReplayLease, leases_of
 from include.advise.contradictions import contradictions
 from include.advise.outcomes import outcome, recorded_outcome, replayed
 from include.advise.page import page_of
-from include.advise.paste import configuration, platforms_of, to_stop
 from include.advise.replay import ReplayConditions
-from include.advise.request import PLATFORMS, SUITABLE, AdviceRequest
+from include.advise.request import SUITABLE, AdviceRequest
 from include.cli.advise import advice_table
 from include.experiment.prices import price_book
 from include.experiment.prices.books import book_of
@@ -127,158 +123,6 @@ def test_policies_that_are_tried_have_names_of_their_own_and_limits(
     limits = [one.options["max_instances"] for one in policies if "max_instances" in one.options]
     assert set(limits) == {8}
     assert len(limits) >= 5
-
-
-def test_an_hpa_is_pasted_as_kubernetes_would_take_it() -> None:
-    _, text = configuration(policy("hpa", {"target_cpu": 0.35}, CONDITIONS), CONDITIONS)
-
-    written = yaml.safe_load(text)
-    spec = written["spec"]
-    assert spec["maxReplicas"] == 8
-    assert spec["metrics"][0]["resource"]["target"]["averageUtilization"] == 35
-    assert spec["behavior"]["scaleDown"]["stabilizationWindowSeconds"] == 300
-    kubernetes_validate.validate(written, "1.29", strict=True)
-    spec["maxReplica"] = 8
-    with pytest.raises(kubernetes_validate.ValidationError):
-        kubernetes_validate.validate(written, "1.29", strict=True)
-
-
-def test_aws_is_given_the_limits_and_the_policy() -> None:
-    """Members of RegisterScalableTarget and PutScalingPolicy (botocore 1.44.5,
-    data/application-autoscaling/2016-02-06/service-2.json)."""
-    _, text = configuration(policy("target-tracking", {}, CONDITIONS), CONDITIONS)
-
-    parts = dict(part.split("\n", 1) for part in text.removeprefix("# ").split("\n# "))
-    documents = {name: json.loads(document) for name, document in parts.items()}
-    target = {"ServiceNamespace", "ResourceId", "ScalableDimension"}
-    assert {name: set(members) for name, members in documents.items()} == {
-        "register-scalable-target": target | {"MinCapacity", "MaxCapacity"},
-        "put-scaling-policy": target
-        | {"PolicyName", "PolicyType", "TargetTrackingScalingPolicyConfiguration"},
-    }
-    assert documents["register-scalable-target"]["MaxCapacity"] == 8
-    tracking = documents["put-scaling-policy"]["TargetTrackingScalingPolicyConfiguration"]
-    assert tracking["TargetValue"] == 50.0
-    assert set(tracking) == {
-        "TargetValue", "PredefinedMetricSpecification", "ScaleOutCooldown", "ScaleInCooldown",
-        "DisableScaleIn",
-    }  # fmt: skip
-
-
-def test_keda_scales_by_the_records_for_an_instance() -> None:
-    """Field names of kedacore/keda, config/crd/bases/keda.sh_scaledobjects.yaml; metadata is text
-    there, and the behaviour that of autoscaling/v2."""
-    options = {"items_each": 185.0}
-    _, plain = configuration(policy("keda", options, CONDITIONS), CONDITIONS)
-    assert set(yaml.safe_load(plain)["spec"]) == {
-        "scaleTargetRef", "minReplicaCount", "maxReplicaCount", "triggers",
-    }  # fmt: skip
-    _, text = configuration(policy("keda", options | {"behavior": {}}, CONDITIONS), CONDITIONS)
-
-    written = yaml.safe_load(text)
-    assert (written["apiVersion"], written["kind"]) == ("keda.sh/v1alpha1", "ScaledObject")
-    spec = written["spec"]
-    (trigger,) = spec["triggers"]
-    assert all(isinstance(value, str) for value in trigger["metadata"].values())
-    assert (trigger["type"], trigger["metadata"]["value"]) == ("rabbitmq", "185")
-    assert spec["maxReplicaCount"] == 8
-    hpa = yaml.safe_load(configuration(policy("hpa", {}, CONDITIONS), CONDITIONS)[1])
-    behavior = spec["advanced"]["horizontalPodAutoscalerConfig"]["behavior"]
-    hpa["spec"]["behavior"] = behavior
-    kubernetes_validate.validate(hpa, "1.29", strict=True)
-
-
-def test_tide_is_pasted_in_its_own_words() -> None:
-    assert "controller: tide" in configuration(policy("tide", {}, CONDITIONS), CONDITIONS)[1]
-
-
-def test_the_band_of_flink_is_pasted_as_its_ends() -> None:
-    asked = {"target_share": 0.35, "boundary": 0.15}
-    _, text = configuration(policy("flink-autoscaler", asked, CONDITIONS), CONDITIONS)
-
-    options = yaml.safe_load(text)
-    ends = [options[f"job.autoscaler.utilization.{end}"] for end in ("min", "target", "max")]
-    assert [float(one) for one in ends] == pytest.approx([0.2, 0.35, 0.5])
-    assert options["job.autoscaler.vertex.max-parallelism"] == "8"
-    assert "job.autoscaler.enabled" in options
-
-
-@pytest.mark.parametrize(
-    ("asked", "columns", "provider", "platforms"),
-    [
-        ("ecs", ["task_managers"], "gce", ("ecs",)),
-        ("", ["throughput_per_s", "task_managers"], "aws", ("flink",)),
-        ("", ["flink_taskmanager_job_task_numRecordsIn"], "gce", ("flink",)),
-        ("", ["sum(kube_deployment_status_replicas)"], "AWS", ("kubernetes",)),
-        ("", ["rate", "running_pods"], "aws", ("kubernetes",)),
-        ("", ["rate", "instances"], "aws", ("kubernetes", "ecs")),
-        ("", ["rate", "instances"], "gce", ("kubernetes",)),
-        ("", ["tripods"], "", ("kubernetes",)),
-    ],
-)
-def test_the_platform_is_as_asked_or_recorded_or_that_of_the_prices(
-    asked: str, columns: list[str], provider: str, platforms: tuple[str, ...]
-) -> None:
-    assert platforms_of(asked, columns, provider) == platforms
-
-
-@pytest.mark.parametrize("platform", PLATFORMS)
-@pytest.mark.parametrize("name", ["hpa", "target-tracking", "keda", "flink-autoscaler", "fixed"])
-def test_what_is_pasted_fits_where_the_job_runs(name: str, platform: str) -> None:
-    asked = fixed(4) if name == "fixed" else policy(name, {}, CONDITIONS)
-
-    told, text = configuration(asked, CONDITIONS, (platform,))
-
-    for word, only in (("ecs", "ecs"), ("ECS", "ecs"), ("FlinkDeployment", "flink")):
-        assert platform == only or word not in told + text
-    if "No autoscaler" in told:
-        assert (name, platform) in {
-            ("keda", "ecs"), ("flink-autoscaler", "ecs"), ("flink-autoscaler", "kubernetes"),
-        }  # fmt: skip
-        assert yaml.safe_load(text)["controller"] == name
-
-
-def test_what_scales_the_job_now_has_to_stop_before_another_policy_is_applied() -> None:
-    hpa, keda = policy("hpa", {}, CONDITIONS), policy("keda", {}, CONDITIONS)
-
-    assert "First delete or suspend what scales the job now (hpa)" in to_stop(fixed(4), hpa)
-    assert "First delete" in to_stop(hpa, keda)
-    assert "If something scales the job now" in to_stop(hpa, None)
-    assert to_stop(hpa, hpa) == to_stop(hpa, fixed(4)) == ""
-
-
-def test_kubernetes_would_take_what_is_nearest_to_target_tracking() -> None:
-    tracking = policy("target-tracking", {"target_share": 0.6}, CONDITIONS)
-
-    told, text = configuration(tracking, CONDITIONS, ("kubernetes",))
-    _, flink = configuration(tracking, CONDITIONS, ("flink",))
-
-    written = yaml.safe_load(text)
-    kubernetes_validate.validate(written, "1.29", strict=True)
-    assert "was not replayed" in told
-    spec = written["spec"]
-    assert spec["metrics"][0]["resource"]["target"]["averageUtilization"] == 60
-    looks_back_s = {way: one["stabilizationWindowSeconds"] for way, one in spec["behavior"].items()}
-    assert looks_back_s == {"scaleUp": 180, "scaleDown": 900}
-    reactive, scaler = yaml.safe_load_all(flink)
-    assert reactive["spec"]["flinkConfiguration"] == {"scheduler-mode": "REACTIVE"}
-    assert scaler["spec"].pop("scaleTargetRef") == {
-        "apiVersion": "flink.apache.org/v1beta1", "kind": "FlinkDeployment", "name": "JOB",
-    }  # fmt: skip
-    spec.pop("scaleTargetRef")
-    assert scaler == written
-
-
-def test_a_service_of_ecs_is_given_the_nearest_to_an_hpa() -> None:
-    hpa = policy("hpa", {"target_cpu": 0.35}, CONDITIONS)
-
-    told, text = configuration(hpa, CONDITIONS, ("ecs",))
-
-    assert "was not replayed" in told
-    tracking = json.loads(text.partition("# put-scaling-policy\n")[2])
-    assert tracking["TargetTrackingScalingPolicyConfiguration"]["TargetValue"] == 35.0
-    service = json.loads(configuration(fixed(4), CONDITIONS, ("ecs",))[1])
-    assert service == {"cluster": "CLUSTER", "service": "JOB", "desiredCount": 4}
 
 
 @pytest.fixture
@@ -441,6 +285,18 @@ def test_what_if_has_the_means_over_the_seeds_of_the_ranking(case: Case) -> None
     assert dearer.within == pytest.approx((by_seed[0].share_within + by_seed[1].share_within) / 2)
 
 
+def test_what_the_recording_itself_says_holds_under_other_prices_but_not_other_loads(
+    case: Case,
+) -> None:
+    as_run = recorded_outcome(case.read, case.question).share_within
+    near = replace(case.question.objective, share=as_run - 0.001)
+    case = replace(case, question=replace(case.question, objective=near))
+
+    tells = {one.change.split()[1]: one.holds for one in what_if(case, [fixed(4)])}
+
+    assert tells == {"rise": "yes", "are": "yes", "load": "cannot tell", "take": "cannot tell"}
+
+
 def test_the_share_of_the_recorded_policy_stands_beside_that_of_its_replay(case: Case) -> None:
     as_run = row(case, "as it was run", 1.0)
 
@@ -450,11 +306,6 @@ def test_the_share_of_the_recorded_policy_stands_beside_that_of_its_replay(case:
     again = outcome(case.job, case.read.load_per_s, seeded(case.question, 1), fixed(4))
     assert replay == pytest.approx(again.share_within)
     assert recorded == as_run.share_within
-
-
-def test_a_fixed_size_is_pasted_as_replicas() -> None:
-    text = configuration(fixed(6), CONDITIONS)[1]
-    assert yaml.safe_load(text) == {"spec": {"replicas": 6}}
 
 
 def test_advise_writes_the_answer_the_table_and_what_to_paste(tmp_path: Path) -> None:

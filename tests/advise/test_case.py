@@ -363,9 +363,8 @@ def test_a_folder_with_something_else_in_it_is_left_alone(
     mine.write_text("mine")
     asked = ["advise", request_.recording, "--objective", request_.objective]
 
-    for out in (tmp_path / "thesis", mine):
-        ran = refused(*asked, "--out", str(out))
-        assert "has something else in it" in ran
+    for out, why in ((tmp_path / "thesis", "has something else in it"), (mine, "is a file")):
+        assert why in refused(*asked, "--out", str(out))
 
     assert [one for one in (tmp_path / "thesis").rglob("*") if one.is_file()] == [mine]
     assert mine.read_text() == "mine"

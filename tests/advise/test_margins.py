@@ -259,20 +259,24 @@ def test_a_recording_that_gives_no_model_is_held_against_and_paths_are_those_of_
     assert {one.scaler.book.name for one in read} == {"mine"}
     told = said("backtest-errors", str(listed), "--out", str(table))
     assert "short.csv gives no model" in told
+    assert "the second half of whole.csv against its first" in told
     errors = read_errors(table.read_text(), "mine")
     assert {(one.fitted, one.against) for one in errors if "half" not in one.fitted} == {
         ("whole.csv", "short.csv")
     }
     listed.write_text(
-        "- {recording: no.csv, job: j, controller: hpaa, prices: gone.yaml}\n"
+        "- {recording: no.csv, job: j, controller: hpaa, prices: gone.yaml, edges: none.yaml}\n"
         "- {recording: short.csv, job: j, controller: fixed, prices: btu61}\n"
     )
     wrong = refused("backtest-errors", str(listed))
-    assert all(one in wrong for one in ("no.csv", "hpaa", "gone.yaml", "short.csv", "btu61"))
+    everything = ("no.csv", "hpaa", "gone.yaml", "none.yaml", "short.csv", "btu61")
+    assert all(one in wrong for one in everything)
     assert "is no table of backtest errors" in refused(
         "backtest-errors", str(listed), "--out", str(listed)
     )
     assert "hpaa" in listed.read_text()
+    listed.write_text(f"- {{recording: whole.csv, {fixed_20}, per_host: 0}}\n")
+    assert "entry 1, per_host" in refused("backtest-errors", str(listed))
 
 
 def test_the_margins_of_the_docs_are_those_of_the_table() -> None:
