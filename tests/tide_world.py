@@ -105,6 +105,7 @@ def decide(
     observation = replace(
         an_observation(operators=samples, hosts=hosts, running=given_share),
         job_starts=2,
+        job_changes=2,
         job_paused_in_all_s=2 * job_paused_s,
         operator_pauses=3,
         operator_paused_in_all_s=3 * paused_s,

@@ -117,8 +117,10 @@ class Observation:
     """When the job as a whole was started last, where a change or a failure starts it again."""
     job_starts: int = 0
     """How often that was since the run began, as far as it is known how long nothing came out."""
+    job_changes: int = 0
+    """How many of them because instances were to come or go; the others followed a failure."""
     job_paused_in_all_s: float = 0.0
-    """For how long nothing came out, over ``job_starts``."""
+    """For how long nothing came out, over ``job_changes``."""
     operator_pauses: int = 0
     """How often an operator stood still since the run began because instances of it came or went,
     over all operators; what overlaps is one. Pauses of the whole job are not among them."""

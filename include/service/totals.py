@@ -28,9 +28,12 @@ class Totals:
     job: str = ""
     """Flink's id of the job of the last reading, and when that began to run."""
     job_started_s: float = 0.0
+    subtasks: Mapping[str, int] = field(default_factory=dict)
+    """Of each operator at the last reading."""
     job_starts: int = 0
-    """Starts of the same job between two readings, and for how long it was down before them. Of
-    several between two readings the last counts."""
+    """Starts of the same job between two readings. Of several the last counts."""
+    job_changes: int = 0
+    """Those after which it had other subtasks, and for how long it was down before them."""
     job_paused_in_all_s: float = 0.0
 
 
@@ -59,13 +62,17 @@ def added(before: Totals, now: JobReading, rates: JobRates) -> Totals:
             came = done + (op.pending_records or 0.0)
             published[op.operator] = max(came, published.get(op.operator, 0.0))
     paused_s = _paused_s(before, now)
+    subtasks = {op.operator: op.parallelism for op in now.operators}
+    changed = paused_s > 0 and subtasks != before.subtasks
     return Totals(
         operators=operators,
         published=published,
         job=now.job,
         job_started_s=now.started_s,
+        subtasks=subtasks,
         job_starts=before.job_starts + (paused_s > 0),
-        job_paused_in_all_s=before.job_paused_in_all_s + paused_s,
+        job_changes=before.job_changes + changed,
+        job_paused_in_all_s=before.job_paused_in_all_s + paused_s * changed,
     )
 
 

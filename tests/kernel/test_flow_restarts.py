@@ -109,6 +109,18 @@ def test_one_decision_is_one_restart():
     assert events["time_s"] == [60, 120]
 
 
+@pytest.mark.parametrize(
+    ("calibration", "until_100_s"), [({"restart": {"down_s": [2, 2]}}, 1000), ({}, 950)]
+)
+def test_with_a_restart_what_a_decision_stops_works_until_what_it_starts_is_ready(
+    calibration, until_100_s
+):
+    testbed = started(a_config(CHAIN, 10.0, calibration=calibration), hosts=2)
+    apply_at(testbed, 95, StartInstance("O1", "host-2"), StopInstance("O1-1"))
+    assert completed(testbed, 100)[0] == pytest.approx(until_100_s, abs=1)
+    assert completed(testbed, 150)[0] == pytest.approx(1500, abs=1)
+
+
 def test_how_long_it_takes_is_drawn_by_the_seed():
     def downs_s(seed: int) -> list[float]:
         config = a_config(CHAIN, calibration={"restart": {"down_s": [2, 6]}}, seed=seed)
@@ -142,10 +154,20 @@ def test_gaps_that_were_measured_take_the_place_of_bounds():
 def test_a_restart_is_seen_once_it_is_over_and_none_that_is_to_come():
     config = a_config(CHAIN, 10.0, faults={"restarts": [[60, 12], [200, 30]]})
     testbed = started(config, hosts=1)
-    for until_s, seen in ((59, (0, 0.0)), (71, (0, 0.0)), (73, (1, 12.0))):
+    for until_s, seen in ((59, 0), (71, 0), (73, 1)):
         testbed.advance_to(until_s)
-        looked = testbed.look()
-        assert (looked.job_starts, looked.job_paused_in_all_s) == seen
+        assert testbed.look().job_starts == seen
+
+
+def test_what_a_failure_takes_is_no_price_of_a_change():
+    faults = {"restarts": [[60, 30]]}
+    testbed = started(a_config(CHAIN, calibration={"restart": {"down_s": [2, 2]}}, faults=faults))
+    apply_at(testbed, 100, StartInstance("O1", "host-1"))
+    testbed.advance_to(130)
+    testbed.fail(next(iter(testbed.fleet.instances.values())))
+    testbed.advance_to(150)
+    looked = testbed.look()
+    assert (looked.job_starts, looked.job_changes, looked.job_paused_in_all_s) == (3, 1, 2.0)
 
 
 def test_a_job_restarts_by_itself_when_it_is_told():

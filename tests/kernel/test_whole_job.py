@@ -269,7 +269,9 @@ def test_a_lost_host_starts_the_job_again_at_once(level: float, room: float) -> 
     testbed.cloud.faults = testbed.cloud.faults.model_copy(update={"host_losses_per_hour": 1.0})
     testbed.advance_to(90)
     assert restarts(testbed) == [(70.0, GAP_S)]
-    assert list(testbed.observe().instances) == ["O1-1"]
+    seen = testbed.observe()
+    assert list(seen.instances) == ["O1-1"]
+    assert (seen.job_starts, seen.job_changes, seen.job_paused_in_all_s) == (2, 1, GAP_S)
 
 
 @pytest.mark.parametrize("rescale", [{"gap_s": [GAP_S]}, HOT])

@@ -149,15 +149,19 @@ def test_pauses_of_the_job_are_added_up_over_a_kill(tmp_path: Path, world: World
     assert beside.state.totals.job_starts == 0
     world.restart(5.0, map=3)
     beside.turns(6)
+    world.restart(30.0)  # a failure: as many subtasks as before
+    beside.turns(6)
     beside.end()
-    assert (beside.state.totals.job_starts, beside.state.totals.job_paused_in_all_s) == (1, 5.0)
+    totals = beside.state.totals
+    assert (totals.job_starts, totals.job_changes, totals.job_paused_in_all_s) == (2, 1, 5.0)
 
     world.restart(9.0, map=2)  # nobody looks
     world.advance(30)
     again = Beside(tmp_path, world)
     again.turns(6)
     again.end()
-    assert (again.state.totals.job_starts, again.state.totals.job_paused_in_all_s) == (2, 14.0)
+    totals = again.state.totals
+    assert (totals.job_starts, totals.job_changes, totals.job_paused_in_all_s) == (3, 2, 14.0)
 
 
 def test_each_decides_at_its_own_interval_and_says_why(tmp_path: Path, world: World) -> None:

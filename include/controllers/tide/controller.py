@@ -204,13 +204,13 @@ class Tide:
 
     def _pauses(self, load: Load, observation: Observation) -> Pauses:
         """What a change stops: as seen so far, of operators and of the job."""
-        times, starts = observation.operator_pauses, observation.job_starts
+        times, changes = observation.operator_pauses, observation.job_changes
         return Pauses(
             load.rate_per_s,
             load.waiting,
             observation.operator_paused_in_all_s / times if times else 0.0,
-            observation.job_paused_in_all_s / starts if starts else 0.0,
-            min(LASTS_S, observation.now_s / starts) if starts else LASTS_S,
+            observation.job_paused_in_all_s / changes if changes else 0.0,
+            min(LASTS_S, observation.now_s / changes) if changes else LASTS_S,
         )
 
     def _loss(self, load: Load) -> Loss:

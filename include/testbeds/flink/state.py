@@ -20,6 +20,8 @@ from include.testbeds.live.processes import DetachedProcess
 from include.testbeds.live.reading import LiveReading
 from include.testbeds.live.record import RunRecord
 
+BY_CONTROLLER = "controller"
+"""The cause of a start of the job that somebody decided on."""
 PROVIDER = "provider"
 """The TaskManager that is there for the sources: no host of the run, and nobody pays for it."""
 
@@ -121,6 +123,7 @@ class FlinkState(RunRecord[FlinkHost, FlinkInstance]):
     """Something was lost since the job was up last."""
     job_started_s: float = 0.0
     job_starts: int = 0
+    job_changes: int = 0
     job_paused_in_all_s: float = 0.0
 
     @property
@@ -178,6 +181,7 @@ class FlinkState(RunRecord[FlinkHost, FlinkInstance]):
             "crashed": self.crashed,
             "job_started_s": self.job_started_s,
             "job_starts": self.job_starts,
+            "job_changes": self.job_changes,
             "job_paused_in_all_s": self.job_paused_in_all_s,
         }
 

@@ -176,6 +176,7 @@ class FlinkTestbed(RealTimeTestbed[FlinkHost, FlinkInstance]):
             observation,
             job_started_s=state.job_started_s,
             job_starts=state.job_starts,
+            job_changes=state.job_changes,
             job_paused_in_all_s=state.job_paused_in_all_s,
         )
         return observation, watch

@@ -25,10 +25,13 @@ class FlowCloud(VirtualCloud):
     hot_us: list[tuple[int, int, float]] = field(default_factory=list)
     """(from, until, how many times as long an item takes)."""
     restarts: int = 0
-    ups_us: list[tuple[int, int]] = field(default_factory=list)
-    """(when the job is up again, how long it was down) of every restart, also of those to come."""
+    ups_us: list[tuple[int, int, bool]] = field(default_factory=list)
+    """(when the job is up again, how long it was down, whether for a decision) of every restart,
+    also of those to come."""
     _changes_us: list[int] = field(default_factory=list)
     """When instances come or go by the decision that is being carried out."""
+    _stops: list[VirtualInstance] = field(default_factory=list)
+    """Those that it stops and that work now."""
 
     def drained(self, now_us: int) -> dict[int, int]:
         """Instances that have ended and were not taken away yet, with the time of their end."""
@@ -69,9 +72,11 @@ class FlowCloud(VirtualCloud):
         self.events.append((now_us / 1e6, who.fails_as, who.name, detail))
         self.restart_after_changes(now_us)
 
-    def restart_after_changes(self, now_us: int) -> None:
-        """Restart the job once all that comes and goes by one decision has."""
+    def restart_after_changes(self, now_us: int, *, decided: bool = False) -> None:
+        """Restart the job once all that one decision starts is ready; what it stops works until
+        then."""
         changes_us, self._changes_us = self._changes_us, []
+        stops, self._stops = self._stops, []
         settings = self.calibration.restart
         if changes_us and (settings or self.calibration.rescale):
             if rescale := self.calibration.rescale:
@@ -79,17 +84,19 @@ class FlowCloud(VirtualCloud):
                 down_us = us(rescale.gap(self.draws, self.restarts, instances))
             elif settings:
                 down_us = self.draws.between_us("down", str(self.restarts), settings.down_s)
-            self.restart_job(max(changes_us), down_us)
+            for one in stops:
+                one.stopped_us = max(changes_us)
+            self.restart_job(max(changes_us), down_us, decided=decided)
             detail = f"down for {down_us / 1e6:.1f} s from {max(changes_us) / 1e6:.1f} s on"
             self.events.append((now_us / 1e6, "job_restart", "job", detail))
 
-    def restart_job(self, from_us: int, down_us: int) -> None:
+    def restart_job(self, from_us: int, down_us: int, *, decided: bool = False) -> None:
         """Nobody processes anything for so long, and then all are slow for a while."""
         self.restarts += 1
         until_us = from_us + down_us
         self.pauses_us += [(row, from_us, until_us, NOBODY) for row in self.rows.values()]
         self.downs_us.append(from_us)
-        self.ups_us.append((until_us, down_us))
+        self.ups_us.append((until_us, down_us, decided))
         phases = (self.calibration.rescale, self.calibration.restart)
         if hot := next((phase for phase in phases if phase and phase.hot_s[1]), None):
             hot_us, factor = hot.hot_phase(self.draws, self.restarts)
@@ -97,7 +104,7 @@ class FlowCloud(VirtualCloud):
 
     def calm(self) -> None:
         """What was deployed runs; only the restarts that are given are to come."""
-        self.pauses_us, self._changes_us = [], []
+        self.pauses_us, self._changes_us, self._stops = [], [], []
         for at_s, down_s in self.faults.restarts:
             self.restart_job(us(at_s), us(down_s))
 
@@ -115,7 +122,7 @@ class FlowCloud(VirtualCloud):
         VirtualCloud.load_plain(self, plain)
         self.replaces = dict(plain["replaces"])
         self.downs_us, self.restarts = plain["downs_us"], plain["restarts"]
-        self.ups_us = [tuple(pair) for pair in plain["ups_us"]]
+        self.ups_us = [tuple(up) for up in plain["ups_us"]]
         self.hot_us = [tuple(period) for period in plain["hot_us"]]
 
     def lease(self, action: LeaseHost, now_us: int) -> VirtualHost:
@@ -158,6 +165,8 @@ class FlowCloud(VirtualCloud):
         """Stop an instance gracefully; rescaling may pause its operator."""
         self._cancel(one, now_us)
         one.stopped_us = now_us
+        if one.ready_us <= now_us:
+            self._stops.append(one)
         self._pause(one, now_us, self._rescale_s(one.operator))
         self._changes_us.append(now_us)
         self.log(now_us, "downscaling", one.operator, one.name, f"host-{one.host}")

@@ -100,7 +100,7 @@ class FlowTestbed(VirtualTestbed):
     def apply(self, decision: Decision) -> tuple[Outcome, ...]:
         self.queues.reorder()
         outcomes = VirtualTestbed.apply(self, decision)
-        self.cloud.restart_after_changes(self.now_us)
+        self.cloud.restart_after_changes(self.now_us, decided=True)
         return outcomes
 
     def start(self, operator: str, host: VirtualHost) -> VirtualInstance:
@@ -121,11 +121,13 @@ class FlowTestbed(VirtualTestbed):
     def look(self, by: str = ACTS) -> Observation:
         observation = VirtualTestbed.look(self, by)
         missed = self.monitor.reading.missed
-        paused_us = [down_us for up_us, down_us in self.cloud.ups_us if up_us <= self.now_us]
+        starts = [start for start in self.cloud.ups_us if start[0] <= self.now_us]
+        paused_us = [down_us for _, down_us, decided in starts if decided]
         return replace(
             observation,
             tenants={} if missed else dict(self.tenants.samples),
-            job_starts=len(paused_us),
+            job_starts=len(starts),
+            job_changes=len(paused_us),
             job_paused_in_all_s=sum(paused_us) / 1e6,
         )
 

@@ -33,7 +33,7 @@ NEVER_US = 2**63 - 1
 USUAL_PERMILLE = 1000
 NUMBERS = (
     "rescales", "paused_us", "up_us", "was_up_us", "retry_us", "asked_us", "hot_until_us",
-    "hot_permille",
+    "hot_permille", "changes",
 )  # fmt: skip
 """What a snapshot keeps beside who is to join."""
 
@@ -51,8 +51,10 @@ class WholeJob:
     network: QueueingNetwork
     cloud: VirtualCloud
     rescales: int = 0
+    changes: int = 0
+    """Rescales because somebody was to come or go; the others followed a loss."""
     paused_us: int = 0
-    """In all, over the rescales."""
+    """In all, over the changes."""
     up_us: int = 0
     """Since when the job is up, or from when on it will be."""
     was_up_us: int = 0
@@ -114,7 +116,9 @@ class WholeJob:
             self.retry_us = now_us + AGAIN_US
             return
         checkpoint = self.network.checkpoint(now_us)
-        self._rescale(now_us, joining, f"asked for at {self.asked_us / 1e6:.1f} s", checkpoint)
+        why = f"asked for at {self.asked_us / 1e6:.1f} s"
+        self.changes += 1
+        self.paused_us += self._rescale(now_us, joining, why, checkpoint)
 
     def _leaving(self) -> list[VirtualInstance]:
         servers, slot = self.network.state.servers, self.network.slot
@@ -128,7 +132,8 @@ class WholeJob:
 
     def _rescale(
         self, now_us: int, joining: list[int], why: str, checkpoint: tuple[I64, int]
-    ) -> None:
+    ) -> int:
+        """Start the job again; returns for how long it is down."""
         fleet, network = self.cloud.fleet, self.network
         self.rescales += 1
         for number in joining:
@@ -140,7 +145,6 @@ class WholeJob:
         gap_us = checkpoint_us + us(self.settings.gap(self.cloud.draws, self.rescales, runs))
         self.was_up_us = self.started_us(now_us)
         self.up_us, self.asked_us = now_us + gap_us, -1
-        self.paused_us += gap_us
         hot_us, factor = self.settings.hot_phase(self.cloud.draws, self.rescales)
         self.hot_until_us = self.up_us + hot_us
         self.hot_permille = max(1, round(USUAL_PERMILLE / factor))
@@ -152,6 +156,7 @@ class WholeJob:
             self._pack(now_us)
         detail = f"{why}, down for {gap_us / 1e6:.2f} s, {len(joining)} instances joined"
         self.cloud.events.append((now_us / 1e6, "job_restart", "job", detail))
+        return gap_us
 
     def _pack(self, now_us: int) -> None:
         """Put all that runs on hosts that are up, so many to each as Flink has slots there."""

@@ -53,6 +53,7 @@ class SimulatedTestbed(VirtualTestbed):
             observation,
             job_started_s=self.job.started_us(self.now_us) / 1e6,
             job_starts=self.job.rescales,
+            job_changes=self.job.changes,
             job_paused_in_all_s=self.job.paused_us / 1e6,
         )
         if self.now_us < us(self.config.monitor_every_s):
