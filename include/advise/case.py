@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import yaml
 
-from include.advise.candidates import Policy, chosen_names, fixed, settings_of, tried
+from include.advise.candidates import Policy, chosen_names, fixed, policy, settings_of, tried
 from include.advise.job import JobModel, fit, with_times
 from include.advise.margins import (
     BacktestError,
@@ -29,8 +29,17 @@ from include.advise.operators import Edges, fit_operators, operators_of_job, rea
 from include.advise.paste import platforms_of
 from include.advise.readings import Readings, lasting_counts, readings_of, require_signals
 from include.advise.replay import ReplayConditions, priced, replay
-from include.advise.request import BY_BUSY_TIME, BY_CPU, BY_JOB, FIXED, PLATFORMS, AdviceRequest
+from include.advise.request import (
+    BY_BUSY_TIME,
+    BY_CPU,
+    BY_JOB,
+    FIXED,
+    PLATFORMS,
+    SUITABLE,
+    AdviceRequest,
+)
 from include.advise.times import wrong_times
+from include.experiment.options import parsed_options
 from include.experiment.prices import is_file, price_book
 from include.experiment.prices.books import load_book
 from include.files.inputs import input_text
@@ -53,7 +62,8 @@ DAYS_TO_DRAW = 3
 """A recording of at least so many whole days gives every seed but the first drawn days."""
 WHAT_SCALED = (
     "the number of instances changed, and --recorded does not say by what: the policy, as the "
-    "table names it ('hpa, CPU 35 %'), can narrow the ranges; a wrong name lists all"
+    "table names it ('hpa, CPU 35 %') or with its options ('hpa target_cpu=0.4'), can narrow the "
+    "ranges"
 )
 MOST_INSTANCES = 2000
 MOST_SEEDS = 100
@@ -294,6 +304,7 @@ def _case(
     if sizes is None:
         margin = policy_margin(errors, lasted, fixed(1), question, job)
         sizes = fixed_sizes(question, job, read, margin.share) if FIXED in names else ()
+    unrecorded = _unrecorded(recording, job)
     policies = tried(
         question.conditions,
         sizes,
@@ -302,14 +313,18 @@ def _case(
         )
         | {name: {"": options} for name, options in request.options.items()},
         only=names,
-        unrecorded=_unrecorded(recording, job),
+        unrecorded=unrecorded,
     )
+    scaler = lasted
+    if request.recorded:
+        scaler = _scaler(request.recorded, policies, question.conditions, unrecorded)
+        policies = policies if scaler in policies else (*policies, scaler)
     return Case(
         question=question,
         job=job,
         read=read,
         policies=policies,
-        recorded=_named(request.recorded, policies) if request.recorded else lasted,
+        recorded=scaler,
         errors=errors,
     )
 
@@ -369,12 +384,21 @@ def _percentile_doubts(recording: Recording, objective: LatencyObjective) -> Ite
         )
 
 
-def _named(name: str, policies: Sequence[Policy]) -> Policy:
-    """The policy of that name. Raises SpecError for one that is not tried."""
+def _scaler(
+    text: str, policies: Sequence[Policy], conditions: ReplayConditions, unrecorded: Sequence[str]
+) -> Policy:
+    """What scaled the job: a policy that is tried, by its name, or a controller with options as in
+    ``hpa target_cpu=0.4``. Raises SpecError for anything else."""
     by_name = {one.name: one for one in policies}
-    if name not in by_name:
-        raise SpecError("--recorded", [unknown_name("policy", name, by_name)])
-    return by_name[name]
+    if text in by_name:
+        return by_name[text]
+    controller, *pairs = text.split() or [text]
+    already = {one.controller for one in policies}
+    if controller not in SUITABLE or (controller in already and not pairs):
+        how = "; or write a controller with its options, such as 'hpa target_cpu=0.4'"
+        raise SpecError("--recorded", [unknown_name("policy", text, by_name).rstrip(".") + how])
+    made = policy(controller, parsed_options(pairs, "--recorded"), conditions)
+    return replace(made, name=text, guessed=controller in unrecorded)
 
 
 def fixed_sizes(question: Question, job: JobModel, read: Readings, margin: float) -> Sequence[int]:

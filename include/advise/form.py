@@ -95,7 +95,8 @@ class FineTuning(Section):
     recorded: str | None = Field(
         None,
         title="Recorded under",
-        description="The policy that scaled the job, as the ranking names it: hpa, CPU 35 %.",
+        description="What scaled the job, as the ranking names it or with options: "
+        "hpa, CPU 35 % or hpa target_cpu=0.4.",
     )
     errors: str | None = Field(
         None,

@@ -53,7 +53,7 @@ def act(  # noqa: PLR0913  options of a command
 
     Without --really nothing is changed: the decisions are printed and logged.
     """
-    from include.cli.advise import parsed_options
+    from include.experiment.options import parsed_options
     from include.service.act import Actor, Mandate
     from include.service.limits import load_limits
     from include.service.shadow import asked_controllers

@@ -70,6 +70,7 @@ def backtest(  # noqa: PLR0913  options of a command
     from include.advise.objective import parse_objective
     from include.advise.replay import ReplayConditions
     from include.advise.times import wrong_times
+    from include.experiment.options import parsed_options
     from include.workloads.recordings import parse_mapping, read_recording
 
     def require_values() -> None:
@@ -160,7 +161,7 @@ def advise(  # noqa: PLR0913  options of a command
         str, typer.Option(help="Those to try, with commas; all that are suitable by default.")
     ] = "",
     recorded: Annotated[
-        str, typer.Option(help="What scaled the job, as the table has it: 'hpa, CPU 35 %'.")
+        str, typer.Option(help="What scaled the job: 'hpa, CPU 35 %', 'hpa target_cpu=0.4'.")
     ] = "",
     platform: Annotated[
         str, typer.Option(help="What to paste is for: kubernetes, flink or ecs.")
@@ -330,26 +331,6 @@ def advice_table(answer: Answer) -> str:
 def cost_range(row: PolicyRow) -> str:
     """From what to what a month may cost."""
     return f"{row.lowest_cost:,.0f} to {row.highest_cost:,.0f}"
-
-
-def parsed_options(pairs: list[str]) -> dict[str, Any]:
-    """``NAME=VALUE`` as options; values as YAML reads them. Raises SpecError with every bad one."""
-    import yaml
-
-    options: dict[str, Any] = {}
-    problems: list[str] = []
-    for pair in pairs:
-        name, _, text = pair.partition("=")
-        if not (name.strip() and text.strip()):
-            problems.append(f"{pair!r} is no NAME=VALUE, such as target_cpu=0.35")
-            continue
-        try:
-            options[name.strip()] = yaml.safe_load(text)
-        except yaml.YAMLError:
-            problems.append(f"{pair!r} has no value that YAML can read; put it in quotes")
-    if problems:
-        raise SpecError("--set", problems)
-    return options
 
 
 def model_lines(job: JobModel) -> list[str]:

@@ -117,7 +117,7 @@ def shadow(  # noqa: PLR0913  options of a command
     page: Page = "",
 ) -> None:
     """Record a job and log what controllers would do with it."""
-    from include.cli.advise import parsed_options
+    from include.experiment.options import parsed_options
     from include.service.shadow import asked_controllers
     from include.service.shadow_loop import run_shadow
 

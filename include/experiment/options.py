@@ -4,16 +4,35 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import cache, partial
 from typing import Any, get_args, get_type_hints
 
+import yaml
 from pydantic import TypeAdapter, ValidationError
 
-from include.model.errors import unknown_name
+from include.model.errors import SpecError, unknown_name
 
 SETTING = "setting"
 """The field of a controller that a run fills in."""
+
+
+def parsed_options(pairs: Iterable[str], source: str = "--set") -> dict[str, Any]:
+    """``NAME=VALUE`` as options; values as YAML reads them. Raises SpecError with every bad one."""
+    options: dict[str, Any] = {}
+    problems: list[str] = []
+    for pair in pairs:
+        name, _, text = pair.partition("=")
+        if not (name.strip() and text.strip()):
+            problems.append(f"{pair!r} is no NAME=VALUE, such as target_cpu=0.35")
+            continue
+        try:
+            options[name.strip()] = yaml.safe_load(text)
+        except yaml.YAMLError:
+            problems.append(f"{pair!r} has no value that YAML can read; put it in quotes")
+    if problems:
+        raise SpecError(source, problems)
+    return options
 
 
 @cache

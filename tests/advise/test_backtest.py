@@ -24,7 +24,8 @@ from include.advise.job import drawn, fit
 from include.advise.readings import averaged
 from include.advise.replay import ReplayConditions, replay
 from include.cli import app
-from include.cli.advise import backtest_table, parsed_options
+from include.cli.advise import backtest_table
+from include.experiment.options import parsed_options
 from include.experiment.prices import PRICE_BOOKS
 from include.model.errors import SpecError
 from include.workloads.recordings import Recording, read_recording

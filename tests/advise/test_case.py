@@ -237,6 +237,17 @@ def test_the_recorded_policy_is_the_count_that_never_changed_or_what_is_named(
         case_of(replace(asked, recorded="hpa, CPU 3 %"))
     with pytest.raises(SpecError, match=r"Did you mean 'hpa, CPU 35 %' or 'hpa, .*: hpa, C.* %; h"):
         case_of(replace(asked, recorded="hpa"))
+    own = case_of(replace(asked, recorded="hpa target_cpu=0.4"))
+    assert own.recorded in own.policies
+    assert own.recorded.options["target_cpu"] == 0.4
+    assert case_of(replace(asked, recorded="keda")).recorded.controller == "keda"
+    for wrong, why in (
+        ("hpa target=0.4", "target_cpu"),
+        ("hpa 0.4", "no NAME=VALUE"),
+        (" ", "or w"),
+    ):
+        with pytest.raises(SpecError, match=why):
+            case_of(replace(asked, recorded=wrong))
     assert WHAT_SCALED not in case_of(asked).job.notes
     head, *rows = (tmp_path / "job.csv").read_text().splitlines()
     fewer = [line.removesuffix(",4") + ",3" for line in rows[-60:]]
