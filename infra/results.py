@@ -1,6 +1,6 @@
 """Print a table of docs/results, made of the published tables of its experiments.
 
-    python -m infra.results tide_walks > docs/results/tide_walks.csv
+    python -m infra.results tide_walks --out docs/results/tide_walks.csv
 
 ``docs/results/tables.yaml`` says of a table which experiments it is of, by what its rows are and
 which figures it has.
@@ -18,7 +18,10 @@ import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field
 from scipy.stats import t
 
+from include.experiment.form import SPECS
+from include.experiment.matrix import runs_in_file
 from include.files.plain_yaml import input_yaml
+from include.files.whole import write_bytes
 
 TABLES = Path(__file__).parents[1] / "docs" / "results" / "tables.yaml"
 RUN = ["run", "topology", "pattern", "conditions", "controller", "variant", "btu_min", "seed"]
@@ -122,17 +125,29 @@ def published_rows(folders: Sequence[Path], table: PublishedRows) -> pd.DataFram
     return rows[rows["metric"].isin(table.metrics)].round(table.decimals)
 
 
+def missing_runs(folder: Path) -> str:
+    """How many runs of the spec of that name the report does not have; empty where it has all."""
+    spec = SPECS / f"{folder.name}.yaml"
+    runs = pd.read_parquet(folder / "published" / "metrics.parquet", columns=["run"])
+    has, asked = runs["run"].nunique(), len(runs_in_file(spec)) if spec.is_file() else 0
+    return f"{folder} has {has} runs of the {asked} in {spec.name}" if has < asked else ""
+
+
 def main() -> None:
-    """Print the CSV file; the experiments have a report below the folder ``--root``."""
+    """Print or write the CSV file; the experiments have a report below the folder ``--root``."""
     made: dict[str, Any] = input_yaml(TABLES, "tables of results")
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("table", choices=sorted(made))
     parser.add_argument("--root", type=Path, default=Path("var"))
+    parser.add_argument("--out", type=Path, help="the file to write; without it rows are printed")
     asked = parser.parse_args()
     table = table_of(made[asked.table])
     folders = [asked.root / name for name in table.of]
     if missing := [str(folder) for folder in folders if not (folder / "published").is_dir()]:
         sys.exit(f"not there: {', '.join(missing)}; tidebench run and tidebench report make them")
+    for folder in folders:
+        if sentence := missing_runs(folder):
+            print(f"warning: {sentence}", file=sys.stderr)
     try:
         if isinstance(table, PublishedRows):
             rows = published_rows(folders, table)
@@ -142,7 +157,11 @@ def main() -> None:
         sys.exit(f"{asked.table}: {error}; tidebench report makes tables again")
     if rows.empty:
         sys.exit(f"{asked.table}: the experiments have no rows for it")
-    rows.to_csv(sys.stdout, index=False, lineterminator="\n")
+    text = rows.to_csv(index=False, lineterminator="\n")
+    if asked.out:
+        write_bytes(asked.out.resolve(), text.encode())
+    else:
+        print(text, end="")
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from io import StringIO
 from pathlib import Path
 
@@ -85,9 +86,15 @@ def test_a_table_is_printed_as_the_file_is(
     pd.concat([cost.assign(metric=one) for one in columns]).to_parquet(path)
     monkeypatch.setattr("sys.argv", ["infra.results", "tide_walks", "--root", str(tmp_path)])
     main()
-    head, row = capsys.readouterr().out.splitlines()
+    told = capsys.readouterr()
+    assert "warning" in told.err, "it has one run of the spec's many"
+    head, row = told.out.splitlines()
     assert head == TABLES.with_name("tide_walks.csv").read_text().splitlines()[0]
     assert row.startswith("621,10.0,tide,76.5,")
+    out = tmp_path / "kept.csv"
+    monkeypatch.setattr("sys.argv", [*sys.argv, "--out", str(out)])
+    main()
+    assert out.read_text().splitlines() == [head, row]
 
 
 def test_what_tables_yaml_says_of_a_file_is_what_it_has() -> None:
