@@ -200,6 +200,7 @@ AXES: Mapping[str, Callable[[Any], list[Any]]] = {
     "controllers": unfolded,
     "patterns": unfolded,
     "topology": as_list,
+    "calibration": as_list,
     "btus_min": numbers_of,
     "seeds": seeds_of,
     "price_books": as_list,
@@ -225,6 +226,9 @@ class ExperimentSpec(Conditions):
     topology: Annotated[list[str], BeforeValidator(as_list), Field(min_length=1)] = [
         "manufacturing"
     ]
+    calibration: Annotated[list[str], BeforeValidator(as_list), Field(min_length=1)] = [  # type: ignore[assignment]
+        default_of("calibration")
+    ]
     seeds: Seeds = [1]
     faults: dict[str, Any] = {}
     advisors: FixedChoices = []
@@ -234,6 +238,7 @@ class ExperimentSpec(Conditions):
     def runs(self) -> int:
         """Number of runs, computed from the axes alone."""
         others = len(self.patterns or [0]) * len(self.btus_min) * len(self.seeds)
+        others *= len(self.calibration)
         counts = Counter(controller.name for controller in self.controllers)
         left_out = sum(
             counts[name]
@@ -269,7 +274,8 @@ class ExperimentSpec(Conditions):
                 yield f"no controller is left for {topology}; leave fewer out"
 
     def points(self) -> Iterator[RunSpec]:
-        """Every point of the product, topologies slowest, then controllers, seeds fastest.
+        """Every point of the product, topologies slowest, then calibrations and controllers, seeds
+        fastest.
 
         Raises SpecError when neither the spec nor a topology's file names a pattern.
         """
@@ -282,15 +288,19 @@ class ExperimentSpec(Conditions):
 
     def points_on(self, topology: str) -> Iterator[RunSpec]:
         """The points on one topology. Raises SpecError when nothing names a pattern."""
-        overrides = self.model_dump(include=self.model_fields_set & Conditions.model_fields.keys())
+        fields = self.model_fields_set & Conditions.model_fields.keys() - {"calibration"}
+        overrides = self.model_dump(include=fields)
         overrides |= {"patterns": self.patterns} if self.patterns else {}
         try:
             conditions = Conditions.model_validate({**run_defaults(topology), **overrides})
         except ValidationError as error:
             raise SpecError(f"{self.name} on {topology}", validation_problems(error)) from error
+        calibrations = (
+            self.calibration if "calibration" in self.model_fields_set else [conditions.calibration]
+        )
         controllers = self._controllers_on(topology)
-        axes = (controllers, conditions.patterns, conditions.btus_min, self.seeds)
-        for controller, pattern, btu_min, seed in product(*axes):
+        axes = (calibrations, controllers, conditions.patterns, conditions.btus_min, self.seeds)
+        for calibration, controller, pattern, btu_min, seed in product(*axes):
             yield RunSpec(
                 experiment=self.name,
                 controller=controller.name,
@@ -302,7 +312,8 @@ class ExperimentSpec(Conditions):
                 topology=topology,
                 faults=self.faults,
                 advisors=tuple(self.advisors),
-                **{name: getattr(conditions, name) for name in SHARED},
+                **{name: getattr(conditions, name) for name in SHARED}
+                | {"calibration": calibration},
             )
 
 
@@ -337,8 +348,8 @@ def located(spec: ExperimentSpec, path: Path) -> ExperimentSpec:
     if "price_books" in spec.model_fields_set:  # else those of the topology's file
         spec.price_books = [_beside(path, name) for name in spec.price_books]
     spec.without = {_beside(path, topology): names for topology, names in spec.without.items()}
-    if spec.calibration:
-        spec.calibration = _beside(path, spec.calibration)
+    if "calibration" in spec.model_fields_set:
+        spec.calibration = [_beside(path, name) for name in spec.calibration]
     return spec
 
 

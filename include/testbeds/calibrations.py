@@ -73,12 +73,32 @@ class Parameters(Generic[C]):
         """A calibration by name, or from a YAML file. Raises SpecError with every problem."""
         path = self._path(name_or_path)
         try:
-            parsed: C = _parsed(self.model, input_text(path, "calibration"))
+            parsed: C = _parsed(self, input_text(path, "calibration"))
         except yaml.YAMLError as error:
             raise SpecError(path.name, [f"not readable as YAML: {error}"]) from error
         except ValidationError as error:
             raise SpecError(path.name, validation_problems(error)) from error
         return parsed
+
+    def based_on(self, raw: Any, ancestors: tuple[str, ...] = ()) -> Any:
+        """Merge a file with the calibration it names as ``based_on``; of mappings single values.
+
+        Raises SpecError if the base is unknown or circular.
+        """
+        if not isinstance(raw, dict) or "based_on" not in raw:
+            return raw
+        name = str(raw["based_on"])
+        bases = [one for one in self.calibration_names() if one not in ancestors]
+        if name not in bases:
+            problem = unknown_name("calibration", name, bases)
+            raise SpecError("calibration", [f"based_on: {problem}"])
+        base = read_yaml(input_text(self._path(name), "calibration"))
+        merged = dict(self.based_on(base, (*ancestors, name)))
+        for key, value in raw.items():
+            parts = isinstance(value, dict) and isinstance(merged.get(key), dict)
+            merged[key] = {**merged[key], **value} if parts else value
+        del merged["based_on"]
+        return merged
 
     def _path(self, name_or_path: str) -> Path:
         path = Path(name_or_path)
@@ -97,9 +117,9 @@ def _names(folders: tuple[Path, ...]) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=64)
-def _parsed(model: Any, text: str) -> Any:
+def _parsed(parameters: Parameters[Any], text: str) -> Any:
     """Cached, because every run of a matrix reads the same few files. Models are frozen."""
-    return model.model_validate(read_yaml(text) or {})
+    return parameters.model.model_validate(parameters.based_on(read_yaml(text)) or {})
 
 
 def service_times(given_ms: dict[str, float], topology: Topology) -> dict[str, float]:

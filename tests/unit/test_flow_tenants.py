@@ -140,6 +140,18 @@ def test_the_default_file_lists_the_defaults_and_every_file_loads():
     assert PARAMETERS.load_calibration(name).service_ms["O1"] > 500
 
 
+def test_a_file_based_on_a_calibration_says_what_differs(tmp_path):
+    mine = tmp_path / "mine.yaml"
+    mine.write_text("based_on: manufacturing\nservice_ms: {O2: 70}\nlatency_ms: 0\n")
+    base, own = (PARAMETERS.load_calibration(name) for name in ("manufacturing", str(mine)))
+    assert own == base.model_copy(
+        update={"service_ms": base.service_ms | {"O2": 70.0}, "latency_ms": 0}
+    )
+    mine.write_text("based_on: manufacturig\n")
+    with pytest.raises(SpecError, match=r"based_on: unknown.*Did you mean 'manufacturing'"):
+        PARAMETERS.load_calibration(str(mine))
+
+
 def test_problems_of_parameters_say_what_to_do(tmp_path):
     with pytest.raises(SpecError, match="Did you mean 'default'"):
         PARAMETERS.load_calibration("defualt")

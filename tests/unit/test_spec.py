@@ -32,13 +32,14 @@ def test_lists_are_axes_of_a_product():
             "name": "product",
             "controllers": ["btu", {"name": "threshold", "scale_up_above_items": 100}],
             "patterns": ["stepwise", "two_level"],
+            "calibration": ["manufacturing", "manufacturing_paused"],
             "btus_min": [10, 30, 60],
             "seeds": [1, 2, 3],
         },
         source="test",
     )
     points = list(spec.points())
-    assert len(points) == 2 * 2 * 3 * 3
+    assert len(points) == spec.runs == 2 * 2 * 2 * 3 * 3
     assert len({point.run_id for point in points}) == len(points)
     assert points[-1].controller_options == {"scale_up_above_items": 100}
 
