@@ -22,6 +22,7 @@ from include.experiment.form import SPECS
 from include.experiment.matrix import runs_in_file
 from include.files.plain_yaml import input_yaml
 from include.files.whole import write_bytes
+from include.model.errors import SpecError
 
 TABLES = Path(__file__).parents[1] / "docs" / "results" / "tables.yaml"
 RUN = ["run", "topology", "pattern", "conditions", "controller", "variant", "btu_min", "seed"]
@@ -128,9 +129,10 @@ def published_rows(folders: Sequence[Path], table: PublishedRows) -> pd.DataFram
 def missing_runs(folder: Path) -> str:
     """How many runs of the spec of that name the report does not have; empty where it has all."""
     spec = SPECS / f"{folder.name}.yaml"
-    runs = pd.read_parquet(folder / "published" / "metrics.parquet", columns=["run"])
-    has, asked = runs["run"].nunique(), len(runs_in_file(spec)) if spec.is_file() else 0
-    return f"{folder} has {has} runs of the {asked} in {spec.name}" if has < asked else ""
+    has = pd.read_parquet(folder / "published" / "metrics.parquet", columns=["run"])["run"]
+    asked = {run.run_id for run in runs_in_file(spec)} if spec.is_file() else set()
+    missing = len(asked - set(has))
+    return f"{folder} lacks {missing} of the {len(asked)} runs of {spec.name}" if missing else ""
 
 
 def main() -> None:
@@ -145,15 +147,15 @@ def main() -> None:
     folders = [asked.root / name for name in table.of]
     if missing := [str(folder) for folder in folders if not (folder / "published").is_dir()]:
         sys.exit(f"not there: {', '.join(missing)}; tidebench run and tidebench report make them")
-    for folder in folders:
-        if sentence := missing_runs(folder):
-            print(f"warning: {sentence}", file=sys.stderr)
     try:
+        for folder in folders:
+            if sentence := missing_runs(folder):
+                print(f"warning: {sentence}", file=sys.stderr)
         if isinstance(table, PublishedRows):
             rows = published_rows(folders, table)
         else:
             rows = result_table(pd.concat(figures(folder) for folder in folders), table)
-    except (KeyError, OSError, ValueError) as error:
+    except (KeyError, OSError, SpecError, ValueError) as error:
         sys.exit(f"{asked.table}: {error}; tidebench report makes tables again")
     if rows.empty:
         sys.exit(f"{asked.table}: the experiments have no rows for it")

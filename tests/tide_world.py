@@ -104,7 +104,7 @@ def decide(
     given_share = [structs.replace(instance, cpu_share=0.5) for instance in running]
     observation = replace(
         an_observation(operators=samples, hosts=hosts, running=given_share),
-        job_starts=2,
+        job_starts=3,
         job_changes=2,
         job_paused_in_all_s=2 * job_paused_s,
         operator_pauses=3,

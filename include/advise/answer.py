@@ -25,7 +25,6 @@ from include.advise.outcomes import (
     measure_recorded,
     outcome,
     replayed,
-    with_margin,
 )
 from include.advise.ranking import build_ranking
 from include.advise.readings import Readings, median_of
@@ -230,7 +229,7 @@ def answer_of(case: Case, folder: Path, report: Callable[[str], None] = lambda _
         recommended=best if best.holds == HOLDS and not best.guessed else None,
         bound=bound_of(case, case.read.load_per_s),
         shown=replayed(case.job, case.read.load_per_s, first, best.policy),
-        what_if=what_if(case, [row.policy for row in rows[:ASKED_WHAT_IF] if row.policy], report),
+        what_if=what_if(case, rows[:ASKED_WHAT_IF], report),
         fidelity=(*_fidelity(case.job, case.read), *share_of_recorded(case, as_run)),
         recorded=case.recorded,
     )
@@ -259,17 +258,19 @@ def _row(row: Mapping[str, Any], policies: Mapping[str, Policy]) -> PolicyRow:
 
 
 def what_if(
-    case: Case, policies: Sequence[Policy], report: Callable[[str], None] = lambda _: None
+    case: Case, rows: Sequence[PolicyRow], report: Callable[[str], None] = lambda _: None
 ) -> tuple[WhatIf, ...]:
-    """The first policies again, one thing changed at a time, with every seed of the ranking."""
+    """The policies of the rows again, one thing changed at a time, with every seed of the
+    ranking."""
     seeds = range(1, case.question.seeds + 1)
     trials = [
-        (change, factor, question, _with_most(policy, case.question, question))
-        for (change, factor, question), policy in product(_changes(case.question), policies)
+        (change, factor, question, _with_most(row.policy, case.question, question), row)
+        for (change, factor, question), row in product(_changes(case.question), rows)
+        if row.policy
     ]
     replays = [
         (case.job, factor * load_of(case.read, seed), seeded(question, seed), policy)
-        for _, factor, question, policy in trials
+        for _, factor, question, policy, _ in trials
         for seed in seeds
     ]
     with ProcessPoolExecutor(AT_ONCE) as pool:
@@ -278,7 +279,7 @@ def what_if(
             outcomes.append(replay)
             done = len(outcomes)
             if done % len(seeds) == 0:
-                change, _, _, policy = trials[done // len(seeds) - 1]
+                change, _, _, policy, _ = trials[done // len(seeds) - 1]
                 report(f"tried {policy.name}: {change} ({done} of {len(replays)} replays)")
     by_trial = [outcomes[at : at + len(seeds)] for at in range(0, len(outcomes), len(seeds))]
     return tuple(
@@ -287,23 +288,27 @@ def what_if(
             policy=policy.name,
             cost=fmean(one.cost_per_month for one in by_seed),
             within=fmean(one.share_within for one in by_seed),
-            holds=_holds(case, question, policy, by_seed),
+            holds=_holds(case, question, row, policy, by_seed),
         )
-        for (change, _, question, policy), by_seed in zip(trials, by_trial, strict=True)
+        for (change, _, question, policy, row), by_seed in zip(trials, by_trial, strict=True)
     )
 
 
-def _holds(case: Case, changed: Question, policy: Policy, by_seed: Sequence[PolicyOutcome]) -> str:
-    """Whether the objective holds then. A recording under the policy itself says so too where
-    prices change only: what it tells of another load or of slower starts, nobody knows."""
+def _holds(
+    case: Case, changed: Question, row: PolicyRow, policy: Policy, by_seed: Sequence[PolicyOutcome]
+) -> str:
+    """Whether the objective holds then: as in the ranking where only prices change and the policy
+    does the same as without the change."""
     asked, conditions = case.question.conditions, changed.conditions
-    priced = replace(asked, btu_s=conditions.btu_s, price_per_btu=conditions.price_per_btu)
-    margin = case.margin(policy)
-    if conditions == priced:
-        by_seed, margin = with_margin(case, policy, by_seed)
+    prices_only = asked == replace(conditions, btu_s=asked.btu_s, price_per_btu=asked.price_per_btu)
+    before = row.share_within, row.mean_instances, row.scalings_per_day
+    now = [(one.share_within, one.mean_instances, one.scalings_per_day) for one in by_seed]
+    if prices_only and np.allclose(np.mean(now, axis=0), before, rtol=1e-9):
+        return row.holds
     known = [one.known_share for one in by_seed]
     possible = [one.possible_share for one in by_seed]
-    return verdict(case.question.objective.share, *share_range(known, possible, margin.share))
+    margin = case.margin(policy).share
+    return verdict(case.question.objective.share, *share_range(known, possible, margin))
 
 
 def _changes(question: Question) -> Iterable[tuple[str, float, Question]]:

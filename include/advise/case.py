@@ -389,16 +389,19 @@ def _scaler(
 ) -> Policy:
     """What scaled the job: a policy that is tried, by its name, or a controller with options as in
     ``hpa target_cpu=0.4``. Raises SpecError for anything else."""
-    by_name = {one.name: one for one in policies}
+    by_name, text = {one.name: one for one in policies}, " ".join(text.split())
     if text in by_name:
         return by_name[text]
-    controller, *pairs = text.split() or [text]
+    controller, *pairs = text.split(" ")
     already = {one.controller for one in policies}
     if controller not in SUITABLE or (controller in already and not pairs):
         how = "; or write a controller with its options, such as 'hpa target_cpu=0.4'"
         raise SpecError("--recorded", [unknown_name("policy", text, by_name).rstrip(".") + how])
     made = policy(controller, parsed_options(pairs, "--recorded"), conditions)
-    return replace(made, name=text, guessed=controller in unrecorded)
+    if controller == FIXED and made.options:
+        return fixed(made.options["instances_each"])
+    same = (one for one in policies if (one.controller, one.options) == (controller, made.options))
+    return next(same, replace(made, name=text, guessed=controller in unrecorded))
 
 
 def fixed_sizes(question: Question, job: JobModel, read: Readings, margin: float) -> Sequence[int]:

@@ -87,6 +87,13 @@ class _SlotTestbed(FlowTestbed):
             raise TestbedError(f"all {self.most} slots are taken")
         return FlowTestbed.start(self, operator, host)
 
+    def stop(self, one: VirtualInstance, serves_s: float) -> None:
+        """An engine keeps the last instance of an operator, where another one was refused."""
+        others = (each for each in self.fleet.instances.values() if each is not one)
+        if not any(each.serves and each.operator == one.operator for each in others):
+            raise TestbedError(f"{one.operator} keeps its last instance")
+        FlowTestbed.stop(self, one, serves_s)
+
 
 @dataclass(frozen=True)
 class _World:

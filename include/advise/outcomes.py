@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import fmean
@@ -76,39 +76,31 @@ class ReplayOutcome(PolicyOutcome):
 
 def measure_policy(case: Case, position: int, folder: Path) -> Path:
     """Replay the policy at ``position`` with every seed; write its rows, and return the file."""
-    policy, seeds = case.policies[position], range(1, case.question.seeds + 1)
-    outcomes: Sequence[PolicyOutcome] = [
-        outcome(case.job, load_of(case.read, seed), seeded(case.question, seed), policy)
-        for seed in seeds
-    ]
-    outcomes, margin = with_margin(case, policy, outcomes)
-    rows = [
-        _row(case, position + 1, policy, seed, one, margin)
-        for seed, one in zip(seeds, outcomes, strict=True)
-    ]
+    policy, outcomes = case.policies[position], dict[int, PolicyOutcome]()
+    for seed in range(1, case.question.seeds + 1):
+        load = load_of(case.read, seed)
+        outcomes[seed] = outcome(case.job, load, seeded(case.question, seed), policy)
+    margin = case.margin(policy)
+    if case.recorded is not None and policy.name == case.recorded.name:
+        outcomes, margin = _beside_recorded(outcomes, recorded_outcome(case.read, case.question))
+    rows = [_row(case, position + 1, policy, seed, one, margin) for seed, one in outcomes.items()]
     return _write(folder, position + 1, rows)
 
 
-def with_margin(
-    case: Case, policy: Policy, outcomes: Sequence[PolicyOutcome]
-) -> tuple[Sequence[PolicyOutcome], Margin]:
-    """Replays of a policy over the recorded load, and how far off they may be.
-
-    Of the policy that was recorded itself the share is between that of its replay and what was
-    recorded, and how far off its cost is, is known.
-    """
-    if case.recorded is None or policy.name != case.recorded.name:
-        return outcomes, case.margin(policy)
-    as_run = recorded_outcome(case.read, case.question)
-    off = as_run.cost_per_month / fmean(one.cost_per_month for one in outcomes) - 1
-    between = [
-        replace(
+def _beside_recorded(
+    outcomes: Mapping[int, PolicyOutcome], as_run: PolicyOutcome
+) -> tuple[dict[int, PolicyOutcome], Margin]:
+    """Replays of the policy that was recorded itself: the share is between theirs and what was
+    recorded, and how far off its cost is, is known."""
+    off = as_run.cost_per_month / fmean(one.cost_per_month for one in outcomes.values()) - 1
+    between = {
+        seed: replace(
             one,
             known_share=min(one.share_within, as_run.share_within),
             possible_share=max(one.share_within, as_run.share_within),
         )
-        for one in outcomes
-    ]
+        for seed, one in outcomes.items()
+    }
     return between, Margin(cost=abs(off))
 
 

@@ -50,7 +50,7 @@ def configuration(
     forms = FORMS.get(policy.controller, {})
     platform = next((one for one in forms if one in platforms), None)
     if platform is None and "flink" in platforms:
-        return _ACT, _acting(policy)
+        return _ACT, _acting(policy, conditions.max_instances)
     if platform is None:
         intro = f"No autoscaler of {' or '.join(platforms)} has this rule: these are the options of"
         options = {"controller": policy.controller, "controller_options": dict(policy.options)}
@@ -59,11 +59,12 @@ def configuration(
     return how, write(policy.build(setting_for(1.0, conditions)))
 
 
-def _acting(policy: Policy) -> str:
+def _acting(policy: Policy, most: int) -> str:
     """The dry run of `tidebench act` with the controller; in a comment how it changes the job."""
     settings = (f"--set {shlex.quote(f'{n}={json.dumps(v)}')}" for n, v in policy.options.items())
     words = f"tidebench act http://JOBMANAGER:8081 --job JOB --controller {policy.controller}"
-    command = " ".join((words, *settings, "--limits limits.yaml --state var/act"))
+    rest = f"--max-slots {most} --limits limits.yaml --state var/act"
+    command = " ".join((words, *settings, rest))
     return f"{command}\n# then, to change the job:\n{command} --really\n"
 
 
@@ -227,9 +228,10 @@ def _flink(controller: Any) -> dict[str, str]:
 
 _NAMES = "Write your own names for JOB"
 _ACT = (
-    "Flink has no autoscaler with this rule: Tidebench runs it beside the job. Write limits first "
-    "(docs/act.md), add the --objective and --prices that you gave here, and look at the dry run. "
-    f"{_NAMES} and JOBMANAGER."
+    "Flink has no autoscaler with this rule: Tidebench runs it beside the job, which needs the "
+    "adaptive scheduler. Write limits first (docs/act.md), add the --objective and --prices that "
+    "you gave here, and look at the dry run. TaskManagers it neither starts nor stops: hosts cost "
+    f"less only where something else gives them back. {_NAMES} and JOBMANAGER."
 )
 _KUBECTL = f"Apply it with kubectl. {_NAMES}."
 _OPERATOR = (

@@ -38,8 +38,9 @@ class AdviceRequest:
     """What a user gives. ``edges`` say how records flow between the operators that the recording
     has columns of (empty: what a folder of `record` says); ``max_instances`` 0 means the most that
     were recorded; ``controllers`` empty means all that are suitable; ``start_up_s`` and
-    ``restart_s`` None what the recording tells, as does ``per_host`` None, or 1. ``recorded`` names
-    the policy that scaled the job (empty: known only where it never scaled), ``platform`` what the
+    ``restart_s`` None what the recording tells, as does ``per_host`` None, or 1. ``recorded`` is
+    what scaled the job, a policy of the ranking or a controller with options (empty: known only
+    where it never scaled), ``platform`` what the
     job runs on (empty: by recording and prices), ``errors`` a table of backtest errors (empty: that
     of the project)."""
 

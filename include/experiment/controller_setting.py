@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from statistics import fmean
 from typing import Any
 
@@ -45,11 +46,17 @@ def delays_of(calibration: Mapping[str, Any]) -> Delays:
     """How long things take on a testbed of this calibration; a range is its middle."""
     mean = {name: _middle(calibration.get(name)) for name in ("host_boot_s", "instance_start_s")}
     # What a change stops is not here: controllers see it.
-    return Delays(
+    delays = Delays(
         **mean,
         image_pull_s=_middle(calibration.get("image_pull_s")),
         drain_s=calibration.get("drain_s"),
     )
+    if not calibration.get("restart"):
+        return delays
+    # What a decision starts and stops comes and goes with one restart of the job.
+    waits_s = sum(one or 0.0 for one in (delays.instance_start_s, delays.image_pull_s))
+    drain_s = (delays.drain_s or 0.0) + waits_s
+    return replace(delays, instance_start_s=0.0, image_pull_s=0.0, drain_s=drain_s)
 
 
 def _middle(bounds: tuple[float, float] | None) -> float | None:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from itertools import product
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Annotated, Any
 
 from pydantic import (
@@ -252,7 +252,15 @@ class ExperimentSpec(Conditions):
         for axis in (*AXES, "advisors"):
             values = getattr(self, axis) or []
             # Written alike, because 10 and 10.0 are one BTU and a choice has no hash.
-            counts = Counter(value.text if isinstance(value, Choice) else value for value in values)
+            # Tables know a calibration by the name of its file.
+            counts = Counter(
+                value.text
+                if isinstance(value, Choice)
+                else PurePath(value).name
+                if axis == "calibration"
+                else value
+                for value in values
+            )
             if twice := [
                 f"{value:g}" if isinstance(value, float) else str(value)
                 for value, times in counts.items()

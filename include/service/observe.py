@@ -175,7 +175,7 @@ def observation_of(  # noqa: PLR0913  everything that is seen
         job_started_s=max(0.0, now.at_s - began_s - now.ran_s),
         job_starts=totals.job_starts,
         job_changes=totals.job_changes,
-        job_paused_in_all_s=totals.job_paused_in_all_s,
+        job_paused_in_all_s=totals.paused_for_changes_s,
     )
 
 

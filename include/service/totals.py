@@ -34,7 +34,7 @@ class Totals:
     """Starts of the same job between two readings. Of several the last counts."""
     job_changes: int = 0
     """Those after which it had other subtasks, and for how long it was down before them."""
-    job_paused_in_all_s: float = 0.0
+    paused_for_changes_s: float = 0.0
 
 
 def waiting_for(now: JobReading) -> dict[str, float]:
@@ -63,7 +63,7 @@ def added(before: Totals, now: JobReading, rates: JobRates) -> Totals:
             published[op.operator] = max(came, published.get(op.operator, 0.0))
     paused_s = _paused_s(before, now)
     subtasks = {op.operator: op.parallelism for op in now.operators}
-    changed = paused_s > 0 and subtasks != before.subtasks
+    changed = paused_s > 0 and before.subtasks not in ({}, subtasks)
     return Totals(
         operators=operators,
         published=published,
@@ -72,7 +72,7 @@ def added(before: Totals, now: JobReading, rates: JobRates) -> Totals:
         subtasks=subtasks,
         job_starts=before.job_starts + (paused_s > 0),
         job_changes=before.job_changes + changed,
-        job_paused_in_all_s=before.job_paused_in_all_s + paused_s * changed,
+        paused_for_changes_s=before.paused_for_changes_s + paused_s * changed,
     )
 
 

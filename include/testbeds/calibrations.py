@@ -81,7 +81,8 @@ class Parameters(Generic[C]):
         return parsed
 
     def based_on(self, raw: Any, ancestors: tuple[str, ...] = ()) -> Any:
-        """Merge a file with the calibration it names as ``based_on``; of mappings single values.
+        """Merge a file with the calibration of ours it names as ``based_on``; of mappings single
+        values, where they are not empty.
 
         Raises SpecError if the base is unknown or circular.
         """
@@ -95,7 +96,7 @@ class Parameters(Generic[C]):
         base = read_yaml(input_text(self._path(name), "calibration"))
         merged = dict(self.based_on(base, (*ancestors, name)))
         for key, value in raw.items():
-            parts = isinstance(value, dict) and isinstance(merged.get(key), dict)
+            parts = value and isinstance(value, dict) and isinstance(merged.get(key), dict)
             merged[key] = {**merged[key], **value} if parts else value
         del merged["based_on"]
         return merged

@@ -277,7 +277,8 @@ def test_what_if_has_the_means_over_the_seeds_of_the_ranking(case: Case) -> None
     ]
     assert by_seed[0].cost_per_month != by_seed[1].cost_per_month
 
-    (dearer,) = (one for one in what_if(case, [hpa]) if one.change == "prices rise by half")
+    rows = [row(case, hpa.name, 1.0)]
+    (dearer,) = (one for one in what_if(case, rows) if one.change == "prices rise by half")
 
     assert dearer.cost == pytest.approx(
         1.5 * (by_seed[0].cost_per_month + by_seed[1].cost_per_month) / 2
@@ -285,16 +286,30 @@ def test_what_if_has_the_means_over_the_seeds_of_the_ranking(case: Case) -> None
     assert dearer.within == pytest.approx((by_seed[0].share_within + by_seed[1].share_within) / 2)
 
 
-def test_what_the_recording_itself_says_holds_under_other_prices_but_not_other_loads(
+def test_what_the_recording_itself_says_holds_where_prices_change_and_decisions_do_not(
     case: Case,
 ) -> None:
+    """Under tide, which weighs prices, hosts by the hour are another replay."""
     as_run = recorded_outcome(case.read, case.question).share_within
     near = replace(case.question.objective, share=as_run - 0.001)
     case = replace(case, question=replace(case.question, objective=near))
+    tide = next(one for one in case.policies if one.name == "tide")
+    rows = []
+    for policy_ in (fixed(4), tide):
+        runs = [outcome(case.job, case.read.load_per_s, seeded(case.question, seed), policy_)
+                for seed in (1, 2)]  # fmt: skip
+        means = {
+            name: sum(getattr(run, name) for run in runs) / 2
+            for name in ("share_within", "mean_instances", "scalings_per_day")
+        }
+        rows.append(replace(row(case, policy_.name, 1.0), policy=policy_, holds="yes", **means))
 
-    tells = {one.change.split()[1]: one.holds for one in what_if(case, [fixed(4)])}
+    tells = {(one.policy, one.change.split()[1]): one.holds for one in what_if(case, rows)}
 
-    assert tells == {"rise": "yes", "are": "yes", "load": "cannot tell", "take": "cannot tell"}
+    unsure = "cannot tell"
+    assert {tells["fixed, 4", change] for change in ("rise", "are")} == {"yes"}
+    assert {tells["fixed, 8", "load"], tells["fixed, 4", "take"]} == {unsure}
+    assert tells["tide", "are"] != "yes"
 
 
 def test_the_share_of_the_recorded_policy_stands_beside_that_of_its_replay(case: Case) -> None:

@@ -241,6 +241,8 @@ def test_the_recorded_policy_is_the_count_that_never_changed_or_what_is_named(
     assert own.recorded in own.policies
     assert own.recorded.options["target_cpu"] == 0.4
     assert case_of(replace(asked, recorded="keda")).recorded.controller == "keda"
+    assert case_of(replace(asked, recorded=" hpa  target_cpu=0.35 ")).recorded == named
+    assert case_of(replace(asked, recorded="fixed instances_each=6")).recorded == fixed(6)
     for wrong, why in (
         ("hpa target=0.4", "target_cpu"),
         ("hpa 0.4", "no NAME=VALUE"),

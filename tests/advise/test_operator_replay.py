@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from include.advise import operator_replay
 from include.advise.candidates import policy
 from include.advise.case import keep_case, open_case
 from include.advise.edges import parse_edges
@@ -28,11 +29,14 @@ from include.advise.replay import ReplayConditions, Replayed
 from include.advise.request import AdviceRequest
 from include.advise.restarts import Restart
 from include.advise.times import FittedValue
+from include.controllers.deployment import first_deployment
 from include.experiment.matrix import runs_in_file
 from include.experiment.run import resolve
+from include.model.decision import StartInstance, StopInstance
 from include.model.errors import SpecError
 from include.runs.session import Session
 from include.testbeds.columns import as_text
+from include.testing.builders import decision
 from include.workloads.recordings.operators import read_operators
 from include.workloads.recordings.recording import FloatArray
 from tests.advise.synthetic import EDGES, QUIET_LATENCY_S, STEP_S, job, write_operators
@@ -123,6 +127,22 @@ def test_operators_that_share_slots_take_as_many_as_the_widest(operators: JobOpe
     found = run(shared, "fixed", conditions, instances_each=3)
     assert found.instances[-1] == 3
     assert sum(math.isclose(one.ends_s, LOAD.size * STEP_S) for one in found.leases) == 2
+
+
+def test_an_operator_keeps_its_last_instance(operators: JobOperators) -> None:
+    """Where the start that came with the stop was refused, nobody would be left."""
+    world = operator_replay._World(job(), operators, LOAD, CONDITIONS)
+    testbed = operator_replay._SlotTestbed(world.config)
+    testbed.most = 3
+    testbed.deploy(first_deployment(world.setting, dict.fromkeys(world.topology.operator, 1)))
+    first = next(iter(testbed.look().instances.values()))
+    start = StartInstance(first.operator, first.host)
+
+    refused_, kept = testbed.apply(decision(start, StopInstance(first.instance)))
+
+    assert "slots are taken" in refused_.detail
+    assert "keeps its last instance" in kept.detail
+    assert testbed.look().instances[first.instance].ready
 
 
 def test_there_are_no_more_slots_than_allowed(operators: JobOperators) -> None:

@@ -194,7 +194,7 @@ def test_a_rule_that_no_autoscaler_of_flink_has_is_run_by_act() -> None:
 
     dry, _, real = text.splitlines()
     assert real == f"{dry} --really"
-    assert "--controller tide --set end_to_end=1.0 --limits" in dry
+    assert "--controller tide --set end_to_end=1.0 --max-slots 8 --limits" in dry
 
 
 def test_what_scales_the_job_now_has_to_stop_before_another_policy_is_applied() -> None:

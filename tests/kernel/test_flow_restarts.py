@@ -193,12 +193,14 @@ def test_where_a_run_is_cut_changes_nothing(cut_s):
         for t_s in sorted({95, 180, *cuts_s}):
             testbed.advance_to(t_s)
             if t_s == 95:
-                testbed.apply(decision(StartInstance("O1", "host-2")))
+                testbed.apply(decision(StartInstance("O1", "host-2"), StopInstance("O1-1")))
             if t_s in cuts_s:
                 taken.append(testbed.take_measurements())
                 stored, testbed = testbed.snapshot(), TESTBEDS["flow"].build(config)
                 testbed.restore(stored)
         taken.append(testbed.take_measurements())
+        looked = testbed.look()
+        assert (looked.job_starts, looked.job_changes) == (2, 1)
         return [
             row
             for part in taken

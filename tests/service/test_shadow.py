@@ -153,7 +153,7 @@ def test_pauses_of_the_job_are_added_up_over_a_kill(tmp_path: Path, world: World
     beside.turns(6)
     beside.end()
     totals = beside.state.totals
-    assert (totals.job_starts, totals.job_changes, totals.job_paused_in_all_s) == (2, 1, 5.0)
+    assert (totals.job_starts, totals.job_changes, totals.paused_for_changes_s) == (2, 1, 5.0)
 
     world.restart(9.0, map=2)  # nobody looks
     world.advance(30)
@@ -161,7 +161,7 @@ def test_pauses_of_the_job_are_added_up_over_a_kill(tmp_path: Path, world: World
     again.turns(6)
     again.end()
     totals = again.state.totals
-    assert (totals.job_starts, totals.job_changes, totals.job_paused_in_all_s) == (3, 2, 14.0)
+    assert (totals.job_starts, totals.job_changes, totals.paused_for_changes_s) == (3, 2, 14.0)
 
 
 def test_each_decides_at_its_own_interval_and_says_why(tmp_path: Path, world: World) -> None:

@@ -24,8 +24,9 @@ with the rate. A step (one second by default) goes like this:
 What a job does beyond that is off by default, and a setting of the calibration each:
 
 - ``restart``: the whole job is down when instances come or go, once for each decision, then does
-  again what was not in a checkpoint, and is slow for a while. What is done again takes CPU and time
-  before anything new; it is counted once. ``restarts`` among the faults come by themselves.
+  again what was not in a checkpoint, and is slow for a while. What the decision stops works until
+  all that it starts is ready. What is done again takes CPU and time before anything new; it is
+  counted once. ``restarts`` among the faults come by themselves.
 - ``key_groups``: items come in parts (of a keyed operator by its keys), an instance takes whole
   ones, and the operator is as slow as its fullest instance. Hosts are counted at the mean of the
   instances.

@@ -157,6 +157,7 @@ class FlowCloud(VirtualCloud):
         self._changes_us.append(one.ready_us)
         if not overlaps:
             old.stopped_us = one.ready_us
+            self._stops.append(old)
             self.replaces[one.number] = old.number
         self.log(now_us, "migration", one.operator, one.name, host.name)
         return one

@@ -18,7 +18,7 @@ from include.testbeds.fleet import Fleet
 from include.testbeds.live.record import H, I, RunRecord
 from include.testbeds.snapshots import packed, unpacked
 
-SNAPSHOT_VERSION = 2
+SNAPSHOT_VERSION = 3
 ROUNDING_S = 1e-6
 Watch = Mapping[str, Mapping[str, Any]]
 NO_COUNTS: Watch = {"arrived": {}, "completed": {}}

@@ -25,7 +25,7 @@ from include.testbeds.virtual.fleet import (
 from include.testbeds.virtual.monitor import VirtualMonitor
 from include.testbeds.virtual.tables import ARRIVAL
 
-SNAPSHOT_VERSION = 9
+SNAPSHOT_VERSION = 10
 NEVER_US = 2**63 - 1
 
 
