@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import subprocess
@@ -91,6 +92,11 @@ def test_rescales_a_kill_and_a_release_lose_nothing_and_double_nothing():
         causes = [row["cause"] for row in run.rescales()]
         assert causes.count("crash") == 1
         assert causes.count("controller") >= 3
+        gaps_s = [row["gap_s"] for row in run.rescales() if row["cause"] == "controller"]
+        known_s = [gap_s for gap_s in gaps_s if not math.isnan(gap_s)]
+        looked = run.testbed.look()
+        assert looked.job_changes == len(known_s)
+        assert looked.job_paused_in_all_s == pytest.approx(sum(known_s))
         for row in run.rescales():
             assert row["asked_s"] <= row["down_s"] <= row["up_s"]
         repeated = run.again()
