@@ -87,13 +87,25 @@ def test_cells_with_a_decision_every_60_seconds() -> None:
     assert round(shares.mean(), 2) == 0.90
 
 
-def test_cells_in_which_a_change_pauses() -> None:
-    lowest, cells = stated(r"The total is lowest in (\d+) of (\d+), 0.74", "docs/tide.md")
-    pairs = list(beside(table("tide_pauses"), CELL))
+@pytest.mark.parametrize(
+    ("calibration", "share", "told"),
+    [
+        ("paused", 0.74, r"The total is lowest in (\d+) of (\d+), 0\.74"),
+        ("paused_5", 0.78, r"5 s the total is lowest in (\d+) of (\d+), 0\.78"),
+        ("paused_30", 0.68, r"with 30 s in (\d+) of (\d+), 0\.68"),
+        ("stalls", 0.84, r"three BTUs the total is lowest in (\d+) of (\d+), 0\.84"),
+    ],
+)
+def test_cells_in_which_a_change_pauses_or_operators_stall(
+    calibration: str, share: float, told: str
+) -> None:
+    lowest, cells = stated(told, "docs/tide.md")
+    rows = table("tide_pauses").query(f"conditions == 'calibration=manufacturing_{calibration}'")
+    pairs = list(beside(rows, CELL))
     assert len(pairs) == cells
     totals = [tide[TOTAL] / rivals[TOTAL].min() for tide, rivals in pairs]
     assert sum(total < 1 for total in totals) == lowest
-    assert round(sum(totals) / cells, 2) == 0.74
+    assert round(sum(totals) / cells, 2) == share
 
 
 def test_loads_that_do_not_come_back() -> None:
@@ -189,7 +201,7 @@ def test_where_tide_is_weak() -> None:
             reach = t.ppf(0.975, len(of) - 1) * less.std() / len(of) ** 0.5
             below += list(less.mean() - reach > 0)
     assert (sum(below), len(below)) == (told, cases)
-    assert "`ds2`/`hpa` on seven of twelve;" in page("README.md")
+    assert "`ds2`/`hpa` on six of twelve;" in page("README.md")
     measured = table("flink_tournament")
     assert f"All {len(measured)} runs of" in page("docs/flink.md")
     lowest = {
@@ -198,18 +210,25 @@ def test_where_tide_is_weak() -> None:
         )
         for total in ("total_cost", "end_to_end_total_cost")
     }
-    assert lowest["total_cost"] == ["ds2"] * 5 + ["hpa"] * 2 + ["tide"] * 5
+    assert lowest["total_cost"] == ["ds2"] * 4 + ["hpa"] * 2 + ["tide"] * 6
     assert lowest["end_to_end_total_cost"] == ["flink-autoscaler"] + ["tide"] * 11
-    assert "`tide` and `ds2` have it on five each, `hpa` on two cosines" in page("docs/flink.md")
-    assert "lowest in five of twelve runs, as often as that of `ds2`" in page("docs/tide.md")
+    assert "`tide` has it on six, `ds2` on four, `hpa` on two cosines" in page("docs/flink.md")
+    assert "lowest in six of twelve runs, and in five of the six" in page("docs/tide.md")
+    unseen = measured[
+        (measured["seed"] == 803)
+        | ((measured["seed"] == 802) & measured["pattern"].isin(["espa_random", "espa_step"]))
+    ]
+    for total in lowest:
+        first = unseen.sort_values(total).groupby(["pattern", "seed"]).head(1)
+        assert (first["controller"] == "tide").sum() == len(first) - 1 == 5
     by_load = measured.pivot_table(
         index=["pattern", "seed"], columns="controller", values="total_cost"
     )
     above_ds2 = (by_load["tide"] - by_load["ds2"]).groupby("pattern")
+    assert above_ds2.mean().round(2).tolist() == [0.55, 0.69, -0.12, -0.03]
     reach = t.ppf(0.975, 2) * above_ds2.std() / 3**0.5
-    assert above_ds2.mean().between(0.15, 0.45).all()
-    assert (reach > above_ds2.mean()).all()
-    assert reach.round(1).agg(["min", "max"]).tolist() == [0.7, 3.9]
+    assert (reach > above_ds2.mean().abs()).all()
+    assert reach.round(1).agg(["min", "max"]).tolist() == [1.5, 6.0]
 
     words = table("flink_word_count")
     assert len(words) == len(list(load_spec(SPECS / "flink_word_count.yaml").points()))
