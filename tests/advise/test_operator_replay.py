@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from include.advise import operator_replay
 from include.advise.candidates import policy
 from include.advise.case import keep_case, open_case
 from include.advise.edges import parse_edges
@@ -29,11 +28,12 @@ from include.advise.replay import ReplayConditions, Replayed
 from include.advise.request import AdviceRequest
 from include.advise.restarts import Restart
 from include.advise.times import FittedValue
-from include.controllers.deployment import first_deployment
+from include.controllers.base import Setting
 from include.experiment.matrix import runs_in_file
 from include.experiment.run import resolve
-from include.model.decision import StartInstance, StopInstance
+from include.model.decision import Decision, StartInstance, StopInstance
 from include.model.errors import SpecError
+from include.model.observation import Observation
 from include.runs.session import Session
 from include.testbeds.columns import as_text
 from include.testing.builders import decision
@@ -129,20 +129,29 @@ def test_operators_that_share_slots_take_as_many_as_the_widest(operators: JobOpe
     assert sum(math.isclose(one.ends_s, LOAD.size * STEP_S) for one in found.leases) == 2
 
 
+@dataclass(frozen=True)
+class Clears:
+    """Stops whatever runs, and starts as much, in one decision; where all slots are taken, that is
+    refused."""
+
+    setting: Setting
+    interval_s: float = 60.0
+
+    def initial_memory(self) -> None:
+        return None
+
+    def decide(self, memory: None, observation: Observation) -> tuple[None, Decision]:
+        running = list(observation.instances.values())
+        starts = [StartInstance(each.operator, each.host) for each in running]
+        stops = [StopInstance(each.instance) for each in running]
+        return None, decision(*starts, *stops)
+
+
 def test_an_operator_keeps_its_last_instance(operators: JobOperators) -> None:
-    """Where the start that came with the stop was refused, nobody would be left."""
-    world = operator_replay._World(job(), operators, LOAD, CONDITIONS)
-    testbed = operator_replay._SlotTestbed(world.config)
-    testbed.most = 3
-    testbed.deploy(first_deployment(world.setting, dict.fromkeys(world.topology.operator, 1)))
-    first = next(iter(testbed.look().instances.values()))
-    start = StartInstance(first.operator, first.host)
-
-    refused_, kept = testbed.apply(decision(start, StopInstance(first.instance)))
-
-    assert "slots are taken" in refused_.detail
-    assert "keeps its last instance" in kept.detail
-    assert testbed.look().instances[first.instance].ready
+    conditions = replace(CONDITIONS, max_instances=3, instances_at_start=3)
+    cleared = replay_operators(job(), operators, LOAD, conditions, Clears)
+    assert cleared.by_operator is not None
+    assert (cleared.by_operator == 1).all()
 
 
 def test_there_are_no_more_slots_than_allowed(operators: JobOperators) -> None:

@@ -295,6 +295,14 @@ def test_one_minute_is_no_minutes(tmp_path: Path, btus_min: tuple[float, ...], b
     assert f"billed {billed}" in dict(pages(tables, VERDICT, ORIGIN))["report.html"]
 
 
+def test_conditions_that_differ_are_named(tmp_path: Path) -> None:
+    tables = _of_many(tmp_path, 2)
+    for row, conditions in zip(tables["runs"], ("", "calibration=mine"), strict=True):
+        row["conditions"] = conditions
+    first = dict(pages(tables, VERDICT, ORIGIN))["report.html"]
+    assert "under 2 conditions: the usual ones; calibration=mine." in first
+
+
 def test_a_summary_is_a_whole_sentence() -> None:
     summaries = {table: schema_of(table).summary for table in PUBLISHED}
     assert "Figs. 8-11" in summaries["timeline"]

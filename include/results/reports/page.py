@@ -41,6 +41,8 @@ from include.results.reports.tournament import METRICS, controller_name, is_tour
 from include.results.tables.catalogue import PUBLISHED, schema_of
 from include.results.tables.staged import Row
 
+FEW_CONDITIONS = 6
+"""So many are named in the first sentence of a page."""
 _SPEC_COLUMNS = (
     "controller",
     "variant",
@@ -179,10 +181,13 @@ def _sentence(runs: Sequence[Row]) -> str:
     testbeds = _listed(row["testbed"] for row in runs)
     topologies = _listed(row["topology"] for row in runs)
     count = "One run" if len(runs) == 1 else f"{len(runs)} runs"
+    conditions = [one or "the usual ones" for one in dict.fromkeys(r["conditions"] for r in runs)]
+    under = f", under {len(conditions)} conditions" if len(conditions) > 1 else ""
+    under += f": {'; '.join(conditions)}" if under and len(conditions) <= FEW_CONDITIONS else ""
     return (
         f"{count} of {lengths}: controller {controllers} provisioned the {topologies} "
         f"topology under arrival pattern {patterns}, with hosts billed per {btus}, "
-        f"on the {testbeds} testbed."
+        f"on the {testbeds} testbed{under}."
     )
 
 
