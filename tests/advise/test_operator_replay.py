@@ -130,9 +130,8 @@ def test_operators_that_share_slots_take_as_many_as_the_widest(operators: JobOpe
 
 
 @dataclass(frozen=True)
-class Clears:
-    """Stops whatever runs, and starts as much, in one decision; where all slots are taken, that is
-    refused."""
+class Replaces:
+    """Stops an instance and starts another one in its place, in one decision."""
 
     setting: Setting
     interval_s: float = 60.0
@@ -141,17 +140,16 @@ class Clears:
         return None
 
     def decide(self, memory: None, observation: Observation) -> tuple[None, Decision]:
-        running = list(observation.instances.values())
-        starts = [StartInstance(each.operator, each.host) for each in running]
-        stops = [StopInstance(each.instance) for each in running]
-        return None, decision(*starts, *stops)
+        one = next(iter(observation.instances.values()))
+        return None, decision(StartInstance(one.operator, one.host), StopInstance(one.instance))
 
 
 def test_an_operator_keeps_its_last_instance(operators: JobOperators) -> None:
-    conditions = replace(CONDITIONS, max_instances=3, instances_at_start=3)
-    cleared = replay_operators(job(), operators, LOAD, conditions, Clears)
-    assert cleared.by_operator is not None
-    assert (cleared.by_operator == 1).all()
+    """The host has room for four, but three slots are all there may be: the start is refused."""
+    conditions = replace(CONDITIONS, max_instances=3, instances_at_start=3, instances_per_host=4)
+    replaced = replay_operators(job(), operators, LOAD, conditions, Replaces)
+    assert replaced.by_operator is not None
+    assert (replaced.by_operator == 1).all()
 
 
 def test_there_are_no_more_slots_than_allowed(operators: JobOperators) -> None:
