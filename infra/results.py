@@ -127,12 +127,18 @@ def published_rows(folders: Sequence[Path], table: PublishedRows) -> pd.DataFram
 
 
 def missing_runs(folder: Path) -> str:
-    """How many runs of the spec of that name the report does not have; empty where it has all."""
+    """How many runs of the spec of that name the report does not have; empty where it has all.
+
+    Raises KeyError where it has none of them.
+    """
     spec = SPECS / f"{folder.name}.yaml"
     has = pd.read_parquet(folder / "published" / "metrics.parquet", columns=["run"])["run"]
     asked = {run.run_id for run in runs_in_file(spec)} if spec.is_file() else set()
     missing = len(asked - set(has))
-    return f"{folder} lacks {missing} of the {len(asked)} runs of {spec.name}" if missing else ""
+    sentence = f"{folder} lacks {missing} of the {len(asked)} runs of {spec.name}"
+    if asked and missing == len(asked):
+        raise KeyError(f"{sentence}: it is another experiment")
+    return sentence if missing else ""
 
 
 def main() -> None:
@@ -140,7 +146,9 @@ def main() -> None:
     made: dict[str, Any] = input_yaml(TABLES, "tables of results")
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("table", choices=sorted(made))
-    parser.add_argument("--root", type=Path, default=Path("var"))
+    parser.add_argument(
+        "--root", type=Path, default=Path("var"), help="where the experiments are; var by default"
+    )
     parser.add_argument("--out", type=Path, help="the file to write; without it rows are printed")
     asked = parser.parse_args()
     table = table_of(made[asked.table])
@@ -160,6 +168,8 @@ def main() -> None:
     if rows.empty:
         sys.exit(f"{asked.table}: the experiments have no rows for it")
     text = rows.to_csv(index=False, lineterminator="\n")
+    if asked.out and asked.out.is_dir():
+        sys.exit(f"--out {asked.out} is a folder; name the file to write in it")
     if asked.out:
         write_bytes(asked.out.resolve(), text.encode())
     else:

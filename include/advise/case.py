@@ -318,7 +318,12 @@ def _case(
     scaler = lasted
     if request.recorded:
         scaler = _scaler(request.recorded, policies, question.conditions, unrecorded)
-        policies = policies if scaler in policies else (*policies, scaler)
+        if scaler.controller == FIXED and set(lasting.tolist()) != {scaler.at_start}:
+            seen = f"{lasting.min():.0f} to {lasting.max():.0f} instances were recorded"
+            raise SpecError("--recorded", [f"{scaler.name} has not scaled this job: {seen}"])
+        if scaler not in policies:
+            policies = (*policies, scaler)
+            job = replace(job, notes=(*job.notes, f"{scaler.name} is {request.recorded}"))
     return Case(
         question=question,
         job=job,
@@ -396,12 +401,14 @@ def _scaler(
     already = {one.controller for one in policies}
     if controller not in SUITABLE or (controller in already and not pairs):
         how = "; or write a controller with its options, such as 'hpa target_cpu=0.4'"
-        raise SpecError("--recorded", [unknown_name("policy", text, by_name).rstrip(".") + how])
+        names = (*by_name, *(one for one in SUITABLE if one not in already))
+        raise SpecError("--recorded", [unknown_name("policy", text, names).rstrip(".") + how])
     made = policy(controller, parsed_options(pairs, "--recorded"), conditions)
     if controller == FIXED and made.options:
         return fixed(made.options["instances_each"])
     same = (one for one in policies if (one.controller, one.options) == (controller, made.options))
-    return next(same, replace(made, name=text, guessed=controller in unrecorded))
+    name = f"{controller}, as recorded"
+    return next(same, replace(made, name=name, guessed=controller in unrecorded))
 
 
 def fixed_sizes(question: Question, job: JobModel, read: Readings, margin: float) -> Sequence[int]:

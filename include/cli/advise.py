@@ -184,6 +184,7 @@ def advise(  # noqa: PLR0913  options of a command
     from include.advise.publish import EXPERIMENT, PAGE, PUBLISHED, publish_answer
     from include.advise.request import AdviceRequest
     from include.experiment.prices import PRICE_BOOKS
+    from include.runs.measurements.locks import alone
 
     request = AdviceRequest(
         recording=recording,
@@ -213,17 +214,18 @@ def advise(  # noqa: PLR0913  options of a command
         typer.echo(f"  {step}")
 
     replays = "1 replay" if seeds == 1 else f"{seeds} replays"
-    if beside:
-        typer.echo(f"Replaying {recording} and {beside}, {replays} of each policy ...")
-        answer = advise_beside(request, beside, out, say_step)
-    else:
-        typer.echo(f"Checking what is asked, reading {recording} and fitting a model to it ...")
-        case = keep_case(request, out)
-        for note in case.job.notes:
-            say_step(f"note: {note}")
-        typer.echo(f"Replaying {len(case.policies)} policies, {replays} of each ...")
-        answer = answer_to(case, out, say_step)
-    published = publish_answer(answer, out)
+    with alone(out.resolve().parent, f"advice in {out.name}"):
+        if beside:
+            typer.echo(f"Replaying {recording} and {beside}, {replays} of each policy ...")
+            answer = advise_beside(request, beside, out, say_step)
+        else:
+            typer.echo(f"Checking what is asked, reading {recording} and fitting a model to it ...")
+            case = keep_case(request, out)
+            for note in case.job.notes:
+                say_step(f"note: {note}")
+            typer.echo(f"Replaying {len(case.policies)} policies, {replays} of each ...")
+            answer = answer_to(case, out, say_step)
+        published = publish_answer(answer, out)
     typer.echo(f"\n{advice_table(answer)}")
     typer.echo(f"\nPage, with the configuration to paste: {published / PAGE}")
     typer.echo(f"To try other controllers on the model: {command('run', published / EXPERIMENT)}")

@@ -21,7 +21,7 @@ def check(spec: Spec) -> None:
     from include.experiment.levels import trace_notes
     from include.experiment.matrix import runs_in_file
     from include.experiment.params import spec_path
-    from include.experiment.problems import keyed_notes
+    from include.experiment.problems import notes_of
     from include.experiment.size import size_of
 
     points = runs_in_file(spec_path(str(spec)))
@@ -31,8 +31,8 @@ def check(spec: Spec) -> None:
     typer.echo(size_of(points))
     for note in dict.fromkeys(note for point in points for note in trace_notes(point)):
         typer.echo(f"trace: {note}")
-    for note in dict.fromkeys(note for point in points for note in keyed_notes(point)):
-        typer.echo(f"keyed: {note}")
+    for note in dict.fromkeys(note for point in points for note in notes_of(point)):
+        typer.echo(f"ignored: {note}")
 
 
 def run(

@@ -26,6 +26,9 @@ def parsed_options(pairs: Iterable[str], source: str = "--set") -> dict[str, Any
         if not (name.strip() and text.strip()):
             problems.append(f"{pair!r} is no NAME=VALUE, such as target_cpu=0.35")
             continue
+        if name.strip() in options:
+            problems.append(f"{name.strip()} is given twice; give it once")
+            continue
         try:
             options[name.strip()] = yaml.safe_load(text)
         except yaml.YAMLError:

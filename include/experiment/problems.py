@@ -44,9 +44,24 @@ def problems_by_field(spec: RunSpec) -> Iterator[Problem]:
         yield from (Problem(field, text) for text in check(spec))
 
 
-def keyed_notes(spec: RunSpec) -> tuple[str, ...]:
-    """The keyed operators whose keys the testbed of a run ignores, as one sentence."""
+def notes_of(spec: RunSpec) -> Iterator[str]:
+    """What the testbed of a run ignores of its topology and its calibration, in sentences."""
     topology = load_topology(spec.topology)
+    yield from _keyed_notes(spec, topology)
+    calibration = read_calibration(spec, topology)
+    model: Any = type(calibration)
+    ignored = [
+        name
+        for name in getattr(calibration, "IGNORED", ())
+        if getattr(calibration, name)
+        != model.model_fields[name].get_default(call_default_factory=True)
+    ]
+    if ignored:
+        yield f"{spec.testbed} has no {', '.join(ignored)}: what the calibration says is ignored"
+
+
+def _keyed_notes(spec: RunSpec, topology: Topology) -> tuple[str, ...]:
+    """The keyed operators whose keys the testbed ignores."""
     operators = [op.name for op in topology.operators if op.keyed]
     testbed = TESTBEDS[spec.testbed]
     if not operators or testbed.serves_by_key is True:
@@ -87,7 +102,8 @@ def _calibration(spec: RunSpec) -> Iterator[str]:
         elif spec.calibration:  # whether there is such a one needs no topology
             _parameters(spec).load_calibration(spec.calibration)
     except SpecError as error:
-        yield from error.problems
+        own = f"{error.source}: " if error.source.endswith((".yaml", ".yml")) else ""
+        yield from (own + problem for problem in error.problems)
 
 
 def read_calibration(spec: RunSpec, topology: Topology) -> Calibrated:

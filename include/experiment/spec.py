@@ -252,21 +252,17 @@ class ExperimentSpec(Conditions):
         for axis in (*AXES, "advisors"):
             values = getattr(self, axis) or []
             # Written alike, because 10 and 10.0 are one BTU and a choice has no hash.
-            # Tables know a calibration by the name of its file.
-            counts = Counter(
-                value.text
-                if isinstance(value, Choice)
-                else PurePath(value).name
-                if axis == "calibration"
-                else value
-                for value in values
-            )
+            counts = Counter(value.text if isinstance(value, Choice) else value for value in values)
             if twice := [
                 f"{value:g}" if isinstance(value, float) else str(value)
                 for value, times in counts.items()
                 if times > 1
             ]:
                 yield Problem(axis, f"{axis}: {', '.join(twice)} is listed twice; list it once")
+        files = Counter(PurePath(file).name for file in set(self.calibration))
+        for name in (name for name, times in files.items() if times > 1):
+            text = f"calibration: several files are called {name}, as tables call them; rename one"
+            yield Problem("calibration", text)
         yield from (Problem("without", f"without: {text}") for text in self._left_out_in_vain())
 
     def _left_out_in_vain(self) -> Iterator[str]:

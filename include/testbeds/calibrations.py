@@ -78,6 +78,8 @@ class Parameters(Generic[C]):
             raise SpecError(path.name, [f"not readable as YAML: {error}"]) from error
         except ValidationError as error:
             raise SpecError(path.name, validation_problems(error)) from error
+        except SpecError as error:
+            raise SpecError(path.name, error.problems) from error
         return parsed
 
     def based_on(self, raw: Any, ancestors: tuple[str, ...] = ()) -> Any:
@@ -91,7 +93,9 @@ class Parameters(Generic[C]):
         name = str(raw["based_on"])
         bases = [one for one in self.calibration_names() if one not in ancestors]
         if name not in bases:
-            problem = unknown_name("calibration", name, bases)
+            problem = (
+                f"{unknown_name('calibration', name, bases)} A file of yours cannot be a base."
+            )
             raise SpecError("calibration", [f"based_on: {problem}"])
         base = read_yaml(input_text(self._path(name), "calibration"))
         merged = dict(self.based_on(base, (*ancestors, name)))

@@ -10,6 +10,8 @@ import pandas as pd
 import pytest
 
 from include.controllers.tide import changes, loss
+from include.experiment.form import SPECS
+from include.experiment.spec import load_spec
 from include.files.plain_yaml import input_yaml
 from infra import tide_numbers
 from infra.results import (
@@ -27,9 +29,9 @@ from infra.results import (
 BTU_MIN = 10.0
 
 
-def reported(folder: Path, costs: dict[tuple[str, int], float]) -> Path:
+def reported(folder: Path, costs: dict[tuple[str, int], float], run: str = "") -> Path:
     """An experiment of runs of one pattern, by controller and seed; each started its job twice."""
-    runs = pd.DataFrame([[f"{one}-{seed}", "t", "p", None, one, None, BTU_MIN, seed]
+    runs = pd.DataFrame([[run or f"{one}-{seed}", "t", "p", None, one, None, BTU_MIN, seed]
                          for one, seed in costs], columns=RUN)  # fmt: skip
     cost = runs.assign(metric="resource_cost", value=list(costs.values()))
     late = runs.assign(metric="late", value=[float(seed) for _, seed in costs])
@@ -77,7 +79,8 @@ def test_a_mean_has_its_runs_its_interval_and_what_it_is_above_another(tmp_path:
 def test_a_table_is_printed_as_the_file_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder = reported(tmp_path / "tide_walks", {("tide", 621): 76.5})
+    first = next(iter(load_spec(SPECS / "tide_walks.yaml").points()))
+    folder = reported(tmp_path / "tide_walks", {("tide", 621): 76.5}, run=first.run_id)
     path, columns = (
         folder / "published" / "metrics.parquet",
         input_yaml(TABLES, "")["tide_walks"]["columns"],
@@ -95,6 +98,9 @@ def test_a_table_is_printed_as_the_file_is(
     monkeypatch.setattr("sys.argv", [*sys.argv, "--out", str(out)])
     main()
     assert out.read_text().splitlines() == [head, row]
+    pd.read_parquet(path).assign(run="another").to_parquet(path)
+    with pytest.raises(SystemExit, match="another experiment"):
+        main()
 
 
 def test_what_tables_yaml_says_of_a_file_is_what_it_has() -> None:

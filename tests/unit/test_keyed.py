@@ -78,7 +78,7 @@ def test_check_says_nothing_where_items_are_bound_by_their_keys(testbed, setting
         "name: words\ntopology: word_count_keyed\ncontrollers: [threshold]\n"
         f"testbed: {testbed}\ncalibration: mine.yaml\n"
     )
-    assert "keyed:" not in said("check", spec)
+    assert "ignored:" not in said("check", spec)
 
 
 @pytest.mark.parametrize("testbed", ["simulated", "flow"])
@@ -89,9 +89,11 @@ def test_check_says_that_a_testbed_ignores_keys(testbed, tmp_path):
     )
     printed = said("check", spec)
     assert printed.splitlines()[-1] == (
-        f"keyed: {testbed} ignores keys, their skew and state: count"
+        f"ignored: {testbed} ignores keys, their skew and state: count"
     )
     spec.write_text(
         "name: words\ntopology: manufacturing\ncontrollers: [btu]\npatterns: stepwise\n"
     )
-    assert "keyed:" not in said("check", spec)
+    assert "ignored:" not in said("check", spec)
+    spec.write_text(spec.read_text() + "testbed: flow\ncalibration: manufacturing_paused\n")
+    assert "flow has no pause_on_start_s, pause_on_stop_s" in said("check", spec)

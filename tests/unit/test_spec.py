@@ -44,6 +44,12 @@ def test_lists_are_axes_of_a_product():
     assert points[-1].controller_options == {"scale_up_above_items": 100}
 
 
+def test_tables_call_a_calibration_by_its_file():
+    raw = {"name": "two", "controllers": "btu", "calibration": ["a/mine.yaml", "b/mine.yaml"]}
+    with pytest.raises(SpecError, match=r"several files are called mine.yaml"):
+        parse_spec(raw, source="test")
+
+
 @pytest.mark.parametrize("path", SPECS, ids=lambda path: path.stem)
 def test_every_spec_that_comes_with_the_project_can_run(path):
     spec = load_spec(path)

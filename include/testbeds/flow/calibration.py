@@ -38,6 +38,12 @@ class FlowCalibration(virtual.VirtualCalibration):
         "sources_keep",
     }  # fmt: skip
 
+    IGNORED: ClassVar[tuple[str, ...]] = (
+        "buffer_items", "cpu_drift", "cpu_in_pause", "held_mb", "pause_on_start_s",
+        "pause_on_stop_s", "prefetch", "transfer_ms",
+    )  # fmt: skip
+    """What the per-item testbed has and amounts do not."""
+
     step_s: Positive = 1
     local_latency_ms: NotNegative | None = None
     fluctuation_cv: NotNegative = 0
