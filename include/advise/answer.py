@@ -119,11 +119,14 @@ class Answer:
 
     @property
     def trade(self) -> str:
-        """What the first policy costs and holds beside the job as it was run; empty where the job
-        was run under it."""
+        """What the first policy costs and holds beside the job as it was run; where the job was run
+        under it, what its range does not know."""
         now, best, limit = self.as_run, self.best, f"{self.question.objective.limit_s:g} s"
         if best.policy == self.recorded:
-            return ""
+            return (
+                f"The job was recorded under {best.name}: its range lies between the replay and "
+                "this recording, and other days may be outside it."
+            )
         more = best.cost_per_month - now.cost_per_month
         share = more / now.cost_per_month
         return (

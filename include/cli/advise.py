@@ -301,7 +301,7 @@ def advice_table(answer: Answer) -> str:
         lines = [f"{best.name} holds {goal} at the lowest cost ({cost})."]
     else:
         lines = [f"No policy is known to hold {goal}."]
-    lines += [*([answer.trade] if answer.trade else []), *answer.against]
+    lines += [answer.trade, *answer.against]
     lines += [answer.untold] if answer.untold else []
     if answer.most_needed > most:
         needed = f"the load needs {answer.most_needed} instances at its highest"
@@ -310,13 +310,14 @@ def advice_table(answer: Answer) -> str:
         lines.append(answer.seeds_disagree)
     cost = f"{answer.currency}/month"
     wide = max(12, len(cost))
+    longest = max(24, *(len(row.name) for row in (answer.as_run, *answer.rows)))
     titles = ("from ... to", "/ bound", "within", "from ... to", "worst hour", "scalings/day")
-    head = f"{'policy':<24} {'holds':>12} {cost:>{wide}}"
+    head = f"{'policy':<{longest}} {'holds':>12} {cost:>{wide}}"
     lines += ["", head + " {:>16} {:>8} {:>8} {:>18} {:>11} {:>13}".format(*titles)]
     lines += [
-        f"{row.name:<24} {row.holds + '*' * row.guessed:>12} {row.cost_per_month:>{wide},.2f} "
-        f"{cost_range(row):>16} {row.regret:>8.2f} {row.share_within:>8.2%} "
-        f"{row.share_span:>18} "
+        f"{row.name:<{longest}} {row.holds + '*' * row.guessed:>12} "
+        f"{row.cost_per_month:>{wide},.2f} {cost_range(row):>16} {row.regret:>8.2f} "
+        f"{row.share_within:>8.2%} {row.share_span:>18} "
         f"{row.worst_hour_share:>11.2%} {row.scalings_per_day:>13.0f}"
         for row in (answer.as_run, *answer.rows)
     ]
