@@ -7,7 +7,9 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
@@ -16,14 +18,16 @@ import pytest
 from include.model.errors import StoreError
 from include.runs.measurements.locks import alone, lock_of, locked
 from include.runs.stages import run_all
+from tests.advise.synthetic import write_small_recording
 from tests.builders import run_spec
+from tests.command_line import said
 
 REPOSITORY = Path(__file__).parents[2]
 HOLDS = """
 import sys, time
 from pathlib import Path
 from include.runs.measurements.locks import alone
-with alone(Path(sys.argv[1]), "run-1"):
+with alone(Path(sys.argv[1]), sys.argv[2]):
     print("held", flush=True)
     time.sleep(60)
 """
@@ -31,15 +35,20 @@ SPEC = {"name": "two", "controllers": ["btu", "threshold"], "patterns": "random_
         "btus_min": 10, "seeds": "1-2", "duration_min": 60}  # fmt: skip
 
 
-@pytest.fixture
-def holder(tmp_path):
-    """Another process that has the lock of run-1 until it is killed."""
-    with subprocess.Popen(
-        [sys.executable, "-c", HOLDS, tmp_path], cwd=REPOSITORY, stdout=subprocess.PIPE, text=True
-    ) as process:
+@contextmanager
+def holding(folder, name):
+    """Another process that has the lock until it is killed."""
+    command = [sys.executable, "-c", HOLDS, folder, name]
+    with subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout.readline() == "held\n"
         yield process
         process.kill()
+
+
+@pytest.fixture
+def holder(tmp_path):
+    with holding(tmp_path, "run-1") as process:
+        yield process
 
 
 def test_who_comes_second_waits_and_says_for_whom(tmp_path, holder, caplog):
@@ -63,6 +72,16 @@ def test_a_lock_of_a_dead_process_is_no_lock(tmp_path, holder):
     with alone(tmp_path, "run-1", wait_s=1), alone(tmp_path, "run-1", wait_s=1):
         pass
     assert not lock_of(tmp_path, "run-1").exists()
+
+
+def test_an_advice_waits_for_another_one_in_its_folder(tmp_path, caplog):
+    write_small_recording(tmp_path / "job.csv")
+    asked = ["--objective", "90 % within 1 s", "--seeds", "1", "--controllers", "fixed"]
+    with holding(tmp_path, "advice in out") as process:
+        threading.Timer(1.0, process.kill).start()
+        told = said("advise", tmp_path / "job.csv", *asked, "--out", tmp_path / "out")
+    assert "advice in out: process" in caplog.text
+    assert "holds 90 % within 1 s" in told
 
 
 def started(folder: Path, *arguments: str, **changes: object) -> subprocess.Popen[str]:
