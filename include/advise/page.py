@@ -74,30 +74,30 @@ def _tradeoff(answer: Answer) -> str:
     figure, (axis,) = panels([3.2])
     share = 100 * answer.question.objective.share
     most = max(row.cost_per_month for row in (answer.as_run, *answer.rows))
-    groups: list[tuple[str, Place, list[int], list[Place]]] = []
+    groups: list[tuple[bool, Place, list[int], list[Place]]] = []
     for row in (answer.as_run, *answer.rows):
         kind = "as it was run" if row is answer.as_run else KIND_OF[row.holds]
         colour, size = KINDS[kind]
-        y = 100 * row.share_within
+        y, misses = 100 * row.share_within, row.holds == MISSES
         axis.plot(row.cost_per_month, y, "o", color=colour, markersize=size)
-        for held, (cost, within), numbers, corners in groups:
+        for below, (cost, within), numbers, corners in groups:
             near = abs(row.cost_per_month - cost) <= NEAR[0] * most and abs(y - within) <= NEAR[1]
-            if held == row.holds and near:
+            if below == misses and near:
                 numbers.append(row.rank)
                 corners.append((row.cost_per_month, y))
                 break
         else:
             if y > share - SHOWN_BELOW:
                 groups.append(
-                    (row.holds, (row.cost_per_month, y), [row.rank], [(row.cost_per_month, y)])
+                    (misses, (row.cost_per_month, y), [row.rank], [(row.cost_per_month, y)])
                 )
-    for held, _, numbers, corners in groups:
+    for below, _, numbers, corners in groups:
         aside = min(cost for cost, _ in corners) > LEFT_OF * most
         costs, shares = zip(*corners, strict=True)
         axis.annotate(
             _spans(numbers),
-            ((min if aside else max)(costs), (min if held == MISSES else max)(shares)),
-            (-6 if aside else 5, -11 if held == MISSES else 5),
+            ((min if aside else max)(costs), (min if below else max)(shares)),
+            (-6 if aside else 5, -11 if below else 5),
             textcoords="offset points",
             ha="right" if aside else "left",
             fontsize=8,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import PurePath
 from typing import Any
 
 from pydantic import ValidationError
@@ -58,6 +59,13 @@ def notes_of(spec: RunSpec) -> Iterator[str]:
     ]
     if ignored:
         yield f"{spec.testbed} has no {', '.join(ignored)}: what the calibration says is ignored"
+    if spec.calibration.endswith((".yaml", ".yml")):
+        of_tenants = {name.partition(".")[2] for name in topology.operator}
+        loaded: Any = _parameters(spec).load_calibration(spec.calibration)
+        for name in getattr(loaded, "service_ms", ()):
+            if name not in topology.operator and name not in of_tenants:
+                problem = unknown_name("operator", name, topology.operator)
+                yield f"{PurePath(spec.calibration).name}, service_ms: {problem}"
 
 
 def _keyed_notes(spec: RunSpec, topology: Topology) -> tuple[str, ...]:

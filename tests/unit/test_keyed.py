@@ -97,3 +97,6 @@ def test_check_says_that_a_testbed_ignores_keys(testbed, tmp_path):
     assert "ignored:" not in said("check", spec)
     spec.write_text(spec.read_text() + "testbed: flow\ncalibration: manufacturing_paused\n")
     assert "flow has no pause_on_start_s, pause_on_stop_s" in said("check", spec)
+    (tmp_path / "mine.yaml").write_text("based_on: manufacturing\nservice_ms: {o1: 5}\n")
+    spec.write_text(spec.read_text().replace("manufacturing_paused", "mine.yaml"))
+    assert "mine.yaml, service_ms: unknown operator 'o1'. Did you mean 'O1'?" in said("check", spec)
