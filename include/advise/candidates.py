@@ -11,7 +11,7 @@ from include.advise.replay import ReplayConditions, setting_for
 from include.advise.request import BY_BUSY_TIME, END_TO_END, FIXED, SUITABLE, WHOLE_WAY
 from include.controllers import CONTROLLERS
 from include.controllers.base import Controller, Setting
-from include.experiment.options import checked_options, option_types
+from include.experiment.options import checked_options, option_types, parsed_options
 from include.model.errors import SpecError, unknown_name
 
 CAPPED = "max_instances"
@@ -131,3 +131,25 @@ def tried(
 def fixed(instances: int) -> Policy:
     """So many instances all the time."""
     return Policy(f"fixed, {instances}", FIXED, {"instances_each": instances}, at_start=instances)
+
+
+def recorded_policy(
+    text: str, policies: Sequence[Policy], conditions: ReplayConditions, unrecorded: Sequence[str]
+) -> Policy:
+    """What scaled the job: a policy that is tried, by its name, or a controller with options as in
+    ``hpa target_cpu=0.4``. Raises SpecError for anything else."""
+    by_name, text = {one.name: one for one in policies}, " ".join(text.split())
+    if text in by_name:
+        return by_name[text]
+    controller, *pairs = text.split(" ")
+    already = {one.controller for one in policies}
+    if controller not in SUITABLE or (controller in already and not pairs):
+        how = "; or write a controller with its options, such as 'hpa target_cpu=0.4'"
+        names = (*by_name, *(one for one in SUITABLE if one not in already))
+        raise SpecError("--recorded", [unknown_name("policy", text, names).rstrip(".") + how])
+    made = policy(controller, parsed_options(pairs, "--recorded"), conditions)
+    if controller == FIXED and made.options:
+        return fixed(made.options["instances_each"])
+    same = (one for one in policies if (one.controller, one.options) == (controller, made.options))
+    name = f"{controller}, as recorded"
+    return next(same, replace(made, name=name, guessed=controller in unrecorded))

@@ -14,7 +14,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import yaml
 
-from include.advise.candidates import Policy, chosen_names, fixed, policy, settings_of, tried
+from include.advise.candidates import (
+    Policy,
+    chosen_names,
+    fixed,
+    recorded_policy,
+    settings_of,
+    tried,
+)
 from include.advise.job import JobModel, fit, with_times
 from include.advise.margins import (
     BacktestError,
@@ -24,7 +31,12 @@ from include.advise.margins import (
     read_errors,
     scaler_kind,
 )
-from include.advise.objective import LatencyObjective, parse_objective
+from include.advise.objective import (
+    LatencyObjective,
+    parse_objective,
+    percentile_doubts,
+    require_percentile,
+)
 from include.advise.operators import Edges, fit_operators, operators_of_job, read_graph
 from include.advise.paste import platforms_of
 from include.advise.readings import Readings, lasting_counts, readings_of, require_signals
@@ -35,11 +47,9 @@ from include.advise.request import (
     BY_JOB,
     FIXED,
     PLATFORMS,
-    SUITABLE,
     AdviceRequest,
 )
 from include.advise.times import wrong_times
-from include.experiment.options import parsed_options
 from include.experiment.prices import is_file, price_book
 from include.experiment.prices.books import load_book
 from include.files.inputs import input_text
@@ -265,9 +275,9 @@ def _case(
     """``sizes`` are the fixed sizes to try, where they have been looked for before."""
     recording = recorded.job
     require_signals(recording, "latency_s")
-    _require_percentile(recording, objective)
+    require_percentile(recording, objective)
     job = with_times(fit(recording), request.start_up_s, request.restart_s)
-    job = replace(job, notes=(*job.notes, *_percentile_doubts(recording, objective)))
+    job = replace(job, notes=(*job.notes, *percentile_doubts(recording, objective)))
     read = readings_of(recording)
     job = with_operators(job, recorded, asked=bool(request.edges))
     if job.operators is not None and 0 < request.max_instances < job.operators.fewest_slots:
@@ -317,7 +327,7 @@ def _case(
     )
     scaler = lasted
     if request.recorded:
-        scaler = _scaler(request.recorded, policies, question.conditions, unrecorded)
+        scaler = recorded_policy(request.recorded, policies, question.conditions, unrecorded)
         if scaler.controller == FIXED and set(lasting.tolist()) != {scaler.at_start}:
             seen = f"{lasting.min():.0f} to {lasting.max():.0f} instances were recorded"
             raise SpecError("--recorded", [f"{scaler.name} has not scaled this job: {seen}"])
@@ -358,57 +368,6 @@ def _unrecorded(recording: Recording, job: JobModel) -> tuple[str, ...]:
     if job.operators is None:
         return BY_BUSY_TIME
     return tuple(name for name in BY_CPU if name not in BY_JOB)
-
-
-def _require_percentile(recording: Recording, objective: LatencyObjective) -> None:
-    """Raise SpecError if the latency is a lower percentile than the one that is asked for."""
-    recorded, asked = recording.latency_percentile, 100 * objective.share
-    if recorded is not None and recorded < asked - 1e-9:
-        problem = (
-            f"{recording.latency_column} is p{recorded:g}: up to {100 - recorded:.4g} % of the "
-            f"records are later than it says, so p{asked:g} cannot be told from it; map a column "
-            f"of p{asked:g} (--map latency=COLUMN), or ask for p{recorded:g}"
-        )
-        raise SpecError(recording.name, [problem])
-
-
-def _percentile_doubts(recording: Recording, objective: LatencyObjective) -> Iterator[str]:
-    """What to mind where the column of the latency names no percentile."""
-    column, asked = recording.latency_column, f"p{100 * objective.share:g}"
-    if recording.latency_percentile is not None:
-        return
-    if recording.latency_is_mean:
-        yield (
-            f"{column} is a mean, so some records of every reading are later than it says, and "
-            f"{asked} is worse than what is told here; map a column of {asked}"
-        )
-    else:
-        yield (
-            f"{column or 'the latency'} does not say of which percentile it is, and is taken for "
-            f"{asked}; call it latency_{asked}_s if it is"
-        )
-
-
-def _scaler(
-    text: str, policies: Sequence[Policy], conditions: ReplayConditions, unrecorded: Sequence[str]
-) -> Policy:
-    """What scaled the job: a policy that is tried, by its name, or a controller with options as in
-    ``hpa target_cpu=0.4``. Raises SpecError for anything else."""
-    by_name, text = {one.name: one for one in policies}, " ".join(text.split())
-    if text in by_name:
-        return by_name[text]
-    controller, *pairs = text.split(" ")
-    already = {one.controller for one in policies}
-    if controller not in SUITABLE or (controller in already and not pairs):
-        how = "; or write a controller with its options, such as 'hpa target_cpu=0.4'"
-        names = (*by_name, *(one for one in SUITABLE if one not in already))
-        raise SpecError("--recorded", [unknown_name("policy", text, names).rstrip(".") + how])
-    made = policy(controller, parsed_options(pairs, "--recorded"), conditions)
-    if controller == FIXED and made.options:
-        return fixed(made.options["instances_each"])
-    same = (one for one in policies if (one.controller, one.options) == (controller, made.options))
-    name = f"{controller}, as recorded"
-    return next(same, replace(made, name=name, guessed=controller in unrecorded))
 
 
 def fixed_sizes(question: Question, job: JobModel, read: Readings, margin: float) -> Sequence[int]:

@@ -20,13 +20,7 @@ from include.testbeds.flink.instances import JobStart, counted
 from include.testbeds.flink.job import write_job
 from include.testbeds.flink.placement import Placement, heap_mb, placed, plan_lines, slots_of
 from include.testbeds.flink.rest import Checkpoints, NoAnswerError, too_early
-from include.testbeds.flink.state import (
-    BY_CONTROLLER,
-    PROVIDER,
-    FlinkState,
-    PendingRescale,
-    Rescale,
-)
+from include.testbeds.flink.state import CONTROLLER, PROVIDER, FlinkState, PendingRescale, Rescale
 
 BUSY_EVERY_S, IDLE_EVERY_S = 0.1, 0.5
 """How often to reconcile: while something is under way, and otherwise (wall seconds)."""
@@ -338,7 +332,7 @@ class FlinkReconciler:
         self._settle(want, counts)
         state.rescale = Rescale(
             asked_s=state.now_s(),
-            cause=BY_CONTROLLER if ordered else "engine",
+            cause=CONTROLLER if ordered else "engine",
             before=len(start.subtasks),
             graph=start.graph,
             leaving=[host.name for host in leaving],

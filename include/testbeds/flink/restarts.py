@@ -7,7 +7,7 @@ import math
 
 from include.testbeds.flink.instances import JobStart, counted
 from include.testbeds.flink.rows import ItemRow, RowFile, bounds_of, counts, row_files
-from include.testbeds.flink.state import BY_CONTROLLER, FlinkState, PendingRescale
+from include.testbeds.flink.state import CONTROLLER, FlinkState, PendingRescale
 
 SHOWN_AFTER_S = 10.0
 """Outputs have so long (wall) to say something after a start; then nobody knows its gap."""
@@ -38,7 +38,7 @@ class RestartRows:
             state.journal.append("rescale", [row])
             if not math.isnan(gap_s := float(row[3])):
                 state.job_starts += 1
-                if restart.cause == BY_CONTROLLER:
+                if restart.cause == CONTROLLER:
                     state.job_changes += 1
                     state.job_paused_in_all_s += gap_s
         state.restarts = left

@@ -20,7 +20,7 @@ from include.testbeds.live.processes import DetachedProcess
 from include.testbeds.live.reading import LiveReading
 from include.testbeds.live.record import RunRecord
 
-BY_CONTROLLER = "controller"
+CONTROLLER = "controller"
 """The cause of a start of the job that somebody decided on."""
 PROVIDER = "provider"
 """The TaskManager that is there for the sources: no host of the run, and nobody pays for it."""
