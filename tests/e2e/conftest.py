@@ -21,7 +21,11 @@ def airflow(
     airflow_environment: dict[str, str], root: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Airflow]:
     """The services, with the DAGs unpaused that run when they are triggered."""
-    environment = airflow_environment | {"TIDEBENCH_DATA_ROOT": str(root)}
+    environment = airflow_environment | {
+        "TIDEBENCH_DATA_ROOT": str(root),
+        # Live services that ran on this machine once do not answer, which fails the DAG `reap`.
+        "TIDEBENCH_LIVE_STATE": str(root / "live"),
+    }
     dags = ["experiment", "experiment_batch", "sweep"]
     with airflow_services(environment, tmp_path_factory.mktemp("services"), dags) as services:
         yield services
