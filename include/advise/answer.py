@@ -304,14 +304,16 @@ def _holds(
     does the same as without the change."""
     asked, conditions = case.question.conditions, changed.conditions
     prices_only = asked == replace(conditions, btu_s=asked.btu_s, price_per_btu=asked.price_per_btu)
-    before = row.share_within, row.mean_instances, row.scalings_per_day
-    now = [(one.share_within, one.mean_instances, one.scalings_per_day) for one in by_seed]
-    if prices_only and np.allclose(np.mean(now, axis=0), before, rtol=1e-9):
+    ranked = row.share_within, row.mean_instances, row.scalings_per_day
+    replays = [(run.share_within, run.mean_instances, run.scalings_per_day) for run in by_seed]
+    if prices_only and np.allclose(np.mean(replays, axis=0), ranked, rtol=1e-9):
         return row.holds
-    known = [one.known_share for one in by_seed]
-    possible = [one.possible_share for one in by_seed]
-    margin = case.margin(policy).share
-    return verdict(case.question.objective.share, *share_range(known, possible, margin))
+    range_of_share = share_range(
+        [run.known_share for run in by_seed],
+        [run.possible_share for run in by_seed],
+        case.margin(policy).share,
+    )
+    return verdict(case.question.objective.share, *range_of_share)
 
 
 def _changes(question: Question) -> Iterable[tuple[str, float, Question]]:

@@ -100,7 +100,7 @@ def replays_of(
     test: Recording,
     scaler: Scaler,
     seeds: Sequence[int],
-    latency_limit_s: float = 2.0,
+    latency_limit_s: float = Limits().latency.limit_s,
 ) -> tuple[list[Replayed], Readings]:
     """The load of ``test`` replayed with every seed, and its readings, both at its interval.
     ``latency_limit_s`` is the objective of a scaler that has one."""

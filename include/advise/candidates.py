@@ -142,10 +142,10 @@ def recorded_policy(
     if text in by_name:
         return by_name[text]
     controller, *pairs = text.split(" ")
-    already = {one.controller for one in policies}
-    if controller not in SUITABLE or (controller in already and not pairs):
+    tried_controllers = {one.controller for one in policies}
+    if controller not in SUITABLE or (controller in tried_controllers and not pairs):
         how = "; or write a controller with its options, such as 'hpa target_cpu=0.4'"
-        names = (*by_name, *(one for one in SUITABLE if one not in already))
+        names = (*by_name, *(name for name in SUITABLE if name not in tried_controllers))
         raise SpecError("--recorded", [unknown_name("policy", text, names).rstrip(".") + how])
     made = policy(controller, parsed_options(pairs, "--recorded"), conditions)
     if controller == FIXED and made.options:
