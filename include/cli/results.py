@@ -39,6 +39,7 @@ def report(
     from include.results.tables.quarantine import require_none_left_out
     from include.runs.measurements.locks import REPORT, alone, locked
     from include.runs.measurements.remote_store import is_remote, local_copy, without_secrets
+    from include.runs.stages import outdated_runs
     from include.service.day import day_of
     from include.studies import printed
     from include.studies.publish import publish_experiment
@@ -58,6 +59,8 @@ def report(
         if under_way := [name for name in locked(here) if name != REPORT]:
             names = ", ".join(under_way)
             typer.echo(f"not in this report, because they are being measured: {names}")
+        for sentence in outdated_runs(here):
+            typer.echo(sentence)
         root = DEFAULT_ROOT if is_remote(folder) else here.parent
         typer.echo("building tables ...")
         build_tables(here, master=master)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from include.experiment.run import Run, resolve
 from include.experiment.spec import RunSpec
 from include.files.whole import write_bytes, write_json
 from include.model.billing import CloudPriceBook
-from include.model.errors import StoreError, command
+from include.model.errors import SpecError, StoreError, command
 from include.model.host import PriceBook
 from include.runs.machine import MachineWatch
 from include.runs.measurements.locks import alone
@@ -96,6 +96,33 @@ def _provision(spec: RunSpec, root: Path, by: DagRun) -> Run:
 def stored_state(spec: RunSpec, root: Path) -> Stored:
     """What is stored of a run, and so whether it will be reused. Raises SpecError if any is."""
     return _inspected(spec, root)[2] if store_of(spec, root).home.is_dir() else Stored.NOTHING
+
+
+def outdated_runs(folder: Path) -> list[str]:
+    """The complete runs of an experiment that would not be measured so now, as sentences.
+
+    Other code has measured them, or a file of theirs has changed since; of files that are not here
+    nothing is said.
+    """
+    of_code, of_files = list[str](), list[str]()
+    for manifest in sorted(folder.glob("runs/*/manifest.json")):
+        store = RunStore(folder, folder.name, manifest.parent.name)
+        if not is_of_this_code(store):
+            of_code.append(store.run_id)
+            continue
+        with suppress(SpecError, ValueError, OSError):  # what is damaged says so elsewhere
+            run = Run.from_json(store.run_json.read_text(encoding="utf-8"))
+            if find_stored(resolve(run.spec), store) is Stored.OTHER_INPUTS:
+                of_files.append(store.run_id)
+    reasons = {
+        "measured by other code": of_code,
+        "measured before a topology, calibration or trace file changed": of_files,
+    }
+    return [
+        f"{why}, and reported as they were (run --fresh measures again): {', '.join(runs)}"
+        for why, runs in reasons.items()
+        if runs
+    ]
 
 
 def _inspected(spec: RunSpec, root: Path) -> tuple[Run, RunStore, Stored]:

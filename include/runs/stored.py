@@ -58,15 +58,6 @@ def is_of_this_code(store: RunStore) -> bool:
         return False
 
 
-def runs_of_other_code(folder: Path) -> list[str]:
-    """Ids of the complete runs of an experiment that other code has measured."""
-    stores = [
-        RunStore(folder, folder.name, manifest.parent.name)
-        for manifest in sorted(folder.glob("runs/*/manifest.json"))
-    ]
-    return [store.run_id for store in stores if not is_of_this_code(store)]
-
-
 def mark_asked(folder: Path, runs: Iterable[str]) -> None:
     """Keep which runs of an experiment were asked for last, so that a report can miss some."""
     write_json(folder / ASKED, sorted(runs))

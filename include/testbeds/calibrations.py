@@ -21,7 +21,7 @@ from include.files.plain_yaml import read_yaml
 from include.model.errors import SpecError, unknown_name
 from include.model.topology import Topology
 from include.testbeds.base import Calibrated
-from include.workloads.topologies import validation_problems
+from include.workloads.topologies import problems_without_base, validation_problems
 
 C = TypeVar("C", bound=Calibrated)
 WORKLOADS = Path(workloads.__file__).parent
@@ -96,7 +96,8 @@ class Parameters(Generic[C]):
             problem = (
                 f"{unknown_name('calibration', name, bases)} A file of yours cannot be a base."
             )
-            raise SpecError("calibration", [f"based_on: {problem}"])
+            others = problems_without_base(self.model, raw)
+            raise SpecError("calibration", [f"based_on: {problem}", *others])
         base = read_yaml(input_text(self._path(name), "calibration"))
         merged = dict(self.based_on(base, (*ancestors, name)))
         for key, value in raw.items():

@@ -38,7 +38,8 @@ def _based_on(raw: Any, ancestors: tuple[str, ...] = ()) -> Any:
     base_name = str(raw["based_on"])
     if not _is_ours(base_name) or base_name in ancestors:
         bases = [name for name in topology_names() if name not in ancestors]
-        raise SpecError("topology", [f"based_on: {unknown_name('topology', base_name, bases)}"])
+        problem = f"based_on: {unknown_name('topology', base_name, bases)}"
+        raise SpecError("topology", [problem, *problems_without_base(TopologyFile, raw)])
     merged = dict(_based_on(_plain(base_name), (*ancestors, base_name)))
     for key, value in raw.items():
         if key in ("sources", "operators") and isinstance(value, dict):
@@ -238,12 +239,23 @@ def _single(parsed: TopologyFile) -> Topology:
     )
 
 
-def validation_problems(error: ValidationError) -> list[str]:
-    """Sentence for each pydantic error: the field, the problem and the value."""
+def validation_problems(error: ValidationError, *, left_out: str = "") -> list[str]:
+    """Sentence for each pydantic error, but those of a type: the field, the problem, the value."""
     return [
         complaint(item, ".".join(str(part) for part in item["loc"]) or "the file")
         for item in error.errors(include_url=False)
+        if item["type"] != left_out
     ]
+
+
+def problems_without_base(model: Any, raw: Mapping[Any, Any]) -> list[str]:
+    """What else is wrong with a file that names a base which is not there."""
+    own = {name: value for name, value in raw.items() if name != "based_on"}
+    try:
+        model.model_validate(own)
+    except ValidationError as error:
+        return validation_problems(error, left_out="missing")
+    return []
 
 
 def complaint(item: Mapping[str, Any], where: str) -> str:

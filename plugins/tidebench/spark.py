@@ -70,7 +70,7 @@ class BuildTables(SparkJob):
         self.cells = cells
 
     def execute(self, context: Context) -> None:
-        from include.runs.stored import runs_of_other_code
+        from include.runs.stages import outdated_runs
 
         if not context["params"].get("report", True):
             raise AirflowSkipException("this DAG run asks for no report")
@@ -84,8 +84,9 @@ class BuildTables(SparkJob):
             arguments += ["--runs", ",".join(runs)]
         elif not any(folder.glob("runs/*/manifest.json")):
             raise AirflowSkipException("no complete run is left, so there is nothing to report")
-        elif others := runs_of_other_code(folder):
-            self.log.warning("tidebench: other code has measured %s", ", ".join(others))
+        else:
+            for sentence in outdated_runs(folder):
+                self.log.warning("tidebench: %s", sentence)
         self.add_inlets(files(folder, MEASURED))
         self.submit(context, *arguments, small=_have_few_rows(folder, runs))
         self.add_outlets(files(folder, STAGED))

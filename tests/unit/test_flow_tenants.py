@@ -147,9 +147,13 @@ def test_a_file_based_on_a_calibration_says_what_differs(tmp_path):
     assert own == base.model_copy(
         update={"service_ms": base.service_ms | {"O2": 70.0}, "latency_ms": 0}
     )
-    mine.write_text("based_on: manufacturig\n")
-    with pytest.raises(SpecError, match=r"based_on: unknown.*Did you mean 'manufacturing'"):
+    mine.write_text("based_on: manufacturig\nlatancy_ms: 3\n")
+    with pytest.raises(SpecError) as refused:
         PARAMETERS.load_calibration(str(mine))
+    base_problem, own_problem = refused.value.problems
+    assert "based_on: unknown" in base_problem
+    assert "Did you mean 'manufacturing'" in base_problem
+    assert own_problem.startswith("latancy_ms: unknown field")
 
 
 def test_problems_of_parameters_say_what_to_do(tmp_path):

@@ -62,6 +62,12 @@ def test_a_file_may_be_based_on_one(tmp_path: Path) -> None:
     assert topology.operator["o4"].service_ms == 9
     assert topology.edges == load_topology("layered_10_3").edges
     assert load_topology("layered_10_3").operator["o4"].service_ms != 9
+    path.write_text("based_on: layerd\nname: own\noperators: {o4: {service_ms: -1}}\n")
+    with pytest.raises(SpecError) as refused:
+        load_topology(str(path))
+    base_problem, own_problem = refused.value.problems
+    assert base_problem.startswith("based_on: unknown topology 'layerd'")
+    assert own_problem.startswith("operators.o4.service_ms:")
 
 
 def test_lists_show_some_and_too_many_operators_are_refused() -> None:

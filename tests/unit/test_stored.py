@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -66,11 +67,23 @@ def test_a_run_of_other_code_is_measured_anew_and_says_so(root, change_code):
     assert measure(root).outcome == "reused"
 
 
-def test_a_report_over_all_runs_can_tell_those_of_other_code(root, change_code):
-    folder = stages.store_of(SPEC, root).folder
-    assert stored.runs_of_other_code(folder) == []
+def test_a_report_names_runs_that_would_not_be_measured_so_now(tmp_path, change_code):
+    calibration = tmp_path / "mine.yaml"
+    calibration.write_text("based_on: manufacturing\n", encoding="utf-8")
+    spec = replace(SPEC, calibration=str(calibration))
+    stages.run_all(spec, tmp_path)
+    folder = stages.store_of(spec, tmp_path).folder
+    assert stages.outdated_runs(folder) == []
+    calibration.write_text("based_on: manufacturing\nservice_cv: 0.7\n", encoding="utf-8")
+    (sentence,) = stages.outdated_runs(folder)
+    assert sentence.startswith("measured before")
+    assert sentence.endswith(spec.run_id)
+    calibration.unlink()
+    assert stages.outdated_runs(folder) == []
     change_code()
-    assert stored.runs_of_other_code(folder) == [SPEC.run_id]
+    (sentence,) = stages.outdated_runs(folder)
+    assert sentence.startswith("measured by other code")
+    assert sentence.endswith(spec.run_id)
 
 
 def test_a_run_stored_before_code_was_marked_is_of_other_code(root):
