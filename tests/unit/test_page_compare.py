@@ -139,7 +139,7 @@ def test_the_list_is_sorted_end_to_end_and_earlier_runs_have_a_dash(
 
 def points(costs: list[Any], shares: list[Any]) -> list[Any]:
     labels = [f"run {k}" for k in range(len(costs))]
-    scatter = scatter_of(labels, [line(COST, *costs), line(SHARE, *shares)])
+    scatter = scatter_of(labels, {COST: costs, SHARE: shares})
     assert scatter is not None
     for point in scatter.points:
         assert LEFT <= point.x - point.half_x <= point.x + point.half_x <= scatter.right
@@ -164,17 +164,16 @@ def test_labels_of_points_in_one_place_cover_none_of_each_other() -> None:
 
 def test_a_long_label_has_room_beside_the_points() -> None:
     label = "threshold (scale_up_above_items=100) · random_walk_1 · mean of 5 seeds"
-    scatter = scatter_of([label, "btu"], [line(COST, 1.0, 2.0), line(SHARE, 80.0, 90.0)])
+    scatter = scatter_of([label, "btu"], {COST: (1.0, 2.0), SHARE: (80.0, 90.0)})
     assert scatter is not None
     assert scatter.right + LETTER_WIDTH * len(label) < scatter.width
     assert max(point.x for point in scatter.points) < scatter.right
 
 
 def test_there_is_no_scatter_of_one_case_or_of_what_was_not_measured() -> None:
-    one = [line(COST, 1.0), line(SHARE, 2.0)]
-    unknown = [line(COST, 1.0, None), line(SHARE, 2.0, 3.0)]
-    assert scatter_of(["a"], one) is scatter_of(["a", "b"], unknown) is None
-    assert scatter_of(["a", "b"], []) is None
+    unknown = {COST: (1.0, None), SHARE: (2.0, 3.0)}
+    assert scatter_of(["a"], {COST: (1.0,), SHARE: (2.0,)}) is None
+    assert scatter_of(["a", "b"], unknown) is scatter_of(["a", "b"], {}) is None
 
 
 def test_curves_have_one_grid_and_end_where_a_run_ends() -> None:

@@ -132,7 +132,7 @@ def compared(database_url: str, root: Path, chosen: Sequence[str], by: str) -> M
             book: [line.over(cases) for line in lines]
             for book, lines in _by_price_book(tables_by_run).items()
         },
-        "scatter": scatter_of(labels_of(cases), first) if len(cases) > 1 else None,
+        "scatter": scatter_of(labels_of(cases), {line.name: line.values for line in first}),
         "figures": FIGURES,
         "beside": f"?{urlencode({'beside': chosen}, doseq=True)}" if len(chosen) > 1 else "",
         "files_at": {run["experiment"]: files_of(root, run["experiment"]) for run in runs},

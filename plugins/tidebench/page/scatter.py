@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Any
 
 from tidebench.page.better import Mean, as_mean
-
-if TYPE_CHECKING:
-    from tidebench.page.compare import Line
 
 COST, SHARE = "strict_total_cost", "strict_near_real_time_compliance_percent"
 WIDTH, LEAST_HEIGHT = 1360, 180
@@ -49,10 +46,9 @@ class Scatter:
     left: int = LEFT
 
 
-def scatter_of(labels: Sequence[str], lines: Iterable[Line]) -> Scatter | None:
-    """One point per column of the lines of cost and share; None where a column lacks either."""
-    by_name = {line.name: [as_mean(value) for value in line.values] for line in lines}
-    costs, shares = by_name.get(COST, []), by_name.get(SHARE, [])
+def scatter_of(labels: Sequence[str], values: Mapping[str, Sequence[Any]]) -> Scatter | None:
+    """One point per column that has cost and share; None of fewer than two. Values by metric."""
+    costs, shares = (map(as_mean, values.get(name, ())) for name in (COST, SHARE))
     dots = [
         (label, cost, share)
         for label, cost, share in zip(labels, costs, shares, strict=False)
