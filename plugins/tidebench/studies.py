@@ -46,10 +46,10 @@ PARAMS = {
         "description": "Such as stepwise: these alone.",
     },
     "strict": {
-        "default": True,
+        "default": False,
         "type": "boolean",
         "title": "Strict",
-        "description": "Fail when the mean error of a controller is above its limit.",
+        "description": "Also fail when the mean error of a controller is above its limit.",
     },
     "accept_drift": {
         "default": False,

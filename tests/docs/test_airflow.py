@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from infra.airflow.processes import end_session
+from tests.e2e.airflow_services import set_up
 from tests.live.world import wait_until
 from tests.ports import free_port
 
@@ -31,13 +32,11 @@ def python(folder: Path, *arguments: str, variables: Mapping[str, str]) -> str:
     return done.stdout
 
 
-def test_airflow_on_this_machine(airflow_environment: dict[str, str], tmp_path: Path) -> None:
-    home, port = Path(airflow_environment["AIRFLOW_HOME"]), free_port()
-    variables = airflow_environment | {
+def test_airflow_on_this_machine(tmp_path: Path) -> None:
+    home, port = tmp_path / "airflow", free_port()
+    variables = set_up(home) | {
         "TIDEBENCH_PORT": str(port), "TIDEBENCH_DATA_ROOT": str(tmp_path / "var"),
     }  # fmt: skip
-    # The set-up has left airflow.cfg, with the secret that the services share.
-    python(tmp_path, "-m", "airflow", "db", "migrate", variables=variables)
     log = tmp_path / "up.log"
     with log.open("w") as sink:
         up = subprocess.Popen(

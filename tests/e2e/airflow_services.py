@@ -110,9 +110,9 @@ class Airflow:
     def _pause(self, dag_id: str, *, paused: bool) -> None:
         self.ask("PATCH", f"/api/v2/dags/{dag_id}", {"is_paused": paused})
 
-    def trigger(self, dag_id: str, conf: Mapping[str, Any]) -> str:
+    def trigger(self, dag_id: str, conf: Mapping[str, Any], run_id: str | None = None) -> str:
         """Start a DAG run; its id."""
-        asked = {"conf": conf, "logical_date": None}
+        asked = {"conf": conf, "logical_date": None, "dag_run_id": run_id}
         run: str = self.ask("POST", f"/api/v2/dags/{dag_id}/dagRuns", asked)["dag_run_id"]
         return run
 
@@ -236,6 +236,14 @@ def migrated(home: Path) -> dict[str, str]:
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     with new_file(empty) as draft:
         shutil.copyfile(home / "airflow.db", draft)
+    return environment
+
+
+def set_up(home: Path) -> dict[str, str]:
+    """The same as `make setup` leaves it: with airflow.cfg, whose secret the services share."""
+    environment = migrated(home)
+    migrate = ["airflow", "db", "migrate"]
+    subprocess.run(migrate, env=environment, capture_output=True, check=True)
     return environment
 
 

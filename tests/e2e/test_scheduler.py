@@ -126,18 +126,17 @@ def test_what_could_have_a_schedule_runs_when_it_is_triggered_and_only_then(
 def test_a_night_is_judged_and_held_against_the_night_before(airflow: Airflow, root: Path) -> None:
     dag, folder = "nightly_reproducibility", root / "nightly_peerj141"
     first = airflow.trigger(dag, {})
-    state = airflow.finish(dag, first, NIGHT_S)
-    states = airflow.states(dag, first)
-    assert {task for (task, _), state in states.items() if state != "success"} <= {"check_verdict"}
+    assert airflow.finish(dag, first, NIGHT_S) == "success", airflow.tail()
     log = airflow.log_of(dag, first, "check_verdict", 0)
-    reasons = ("published cells were missed", "trigger this DAG with accept_drift")
-    assert (state == "failed") is any(reason in log for reason in reasons)
+    assert "Against the committed baseline: no cell moved" in log
 
-    lenient = {"strict": False, "accept_drift": True}
-    second = airflow.trigger(dag, lenient)
-    assert airflow.finish(dag, second, NIGHT_S) == "success", airflow.tail()
+    second = airflow.trigger(dag, {"strict": True})
+    assert airflow.finish(dag, second, NIGHT_S) == "failed", airflow.tail()
+    states = airflow.states(dag, second)
+    assert {task for (task, _), state in states.items() if state != "success"} == {"check_verdict"}
     log = airflow.log_of(dag, second, "check_verdict", 0)
     assert "Bit-identical to the stored baseline" in log
+    assert "The paper is not reproduced" in log
     files = {path.name for path in (folder / "published").iterdir()}
     assert files >= {"cells.csv", "verdict.csv", "claims.csv", "drift.csv", "report.html"}
     assert not (root / "reproduction").exists()

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.airflow_services import Airflow, airflow_services
+from tests.e2e.airflow_services import Airflow, airflow_services, migrated
 
 pytestmark = pytest.mark.scheduler
 
@@ -20,14 +20,12 @@ SHORT = {"duration_min": 5, "btu_min": 1, "controller": "fixed"}
 
 
 @pytest.fixture(scope="module")
-def late(
-    airflow_environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Airflow]:
-    """Services of their own, whose executor is late."""
+def late(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Airflow]:
+    """Services and a database of their own: another scheduler would not be late."""
     executor = {"AIRFLOW__CORE__EXECUTOR": "tests.e2e.late_executor.LateExecutor"}
     data = {"TIDEBENCH_DATA_ROOT": str(tmp_path_factory.mktemp("late_data"))}
     folder = tmp_path_factory.mktemp("late_services")
-    environment = airflow_environment | data
+    environment = migrated(tmp_path_factory.mktemp("late_airflow")) | data
     with airflow_services(environment, folder, ["experiment"], settings=executor) as services:
         yield services
 

@@ -34,7 +34,7 @@ def alone(form: dict[str, Any], root: Path) -> dict[str, str]:
 def test_windows_go_on_in_order_after_a_killed_worker_and_a_restarted_scheduler(
     airflow: Airflow, root: Path, tmp_path: Path
 ) -> None:
-    run = airflow.trigger("experiment", LONG | NOT_REPORTED)
+    run = airflow.trigger("experiment", LONG | NOT_REPORTED, "long")
     airflow.until("experiment", run, lambda states: states.get((CONTROL, 1)) == "running")
     assert kill_task(airflow.processes["scheduler"].pid), "no task was under way"
     airflow.until("experiment", run, lambda states: states.get((CONTROL, 3)) == "running")
@@ -59,7 +59,7 @@ def test_windows_go_on_in_order_after_a_killed_worker_and_a_restarted_scheduler(
 def test_a_cleared_window_and_a_run_measured_anew_give_the_same_bytes(
     airflow: Airflow, root: Path
 ) -> None:
-    (run,) = airflow.runs("experiment")
+    run = "long"
     before = measured(root / "long")
     airflow.clear("experiment", run, CONTROL, 2)
     assert airflow.finish("experiment", run, DEADLINE_S) == "success", airflow.tail()

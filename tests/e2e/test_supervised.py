@@ -24,6 +24,7 @@ from infra.airflow.client import Client, Refused
 from infra.airflow.local import USER
 from infra.airflow.processes import born, end_session, processes_of
 from infra.airflow.settings import SERVICES
+from tests.e2e.airflow_services import set_up
 from tests.ports import free_port
 
 pytestmark = pytest.mark.scheduler
@@ -114,9 +115,10 @@ class Local:
 
 
 @pytest.fixture
-def local_environment(airflow_environment: dict[str, str], tmp_path: Path) -> dict[str, str]:
+def local_environment(tmp_path: Path) -> dict[str, str]:
+    """With a database of its own: no other scheduler takes its tasks."""
     ours = {"TIDEBENCH_DATA_ROOT": str(tmp_path), "TIDEBENCH_PORT": str(free_port())}
-    return airflow_environment | ours
+    return set_up(tmp_path / "airflow") | ours
 
 
 @contextmanager
