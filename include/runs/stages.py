@@ -219,7 +219,7 @@ def run_all(
 def release(spec: RunSpec, root: Path) -> None:
     """Give back whatever the run still holds. Safe at any time and more than once."""
     # On a testbed without a reaper nothing outlives its process.
-    if TESTBEDS[spec.testbed].reaper and store_of(spec, root).run_json.is_file():
+    if TESTBEDS[spec.testbed].reaped_by and store_of(spec, root).run_json.is_file():
         Session.open(load_run(spec, root)).give_back()
 
 

@@ -5,8 +5,9 @@ A testbed's libraries are imported only when it is built.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any
 
 from include.testbeds.base import Testbed, TestbedConfig
@@ -14,13 +15,6 @@ from include.testbeds.base import Testbed, TestbedConfig
 if TYPE_CHECKING:
     from include.testbeds.calibrations import Parameters
     from include.testbeds.reap import Reaper
-
-
-def simulated_parameters() -> Parameters[Any]:
-    """Calibrations of the embedded default, and its faults."""
-    from include.testbeds.virtual.calibration import PARAMETERS
-
-    return PARAMETERS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,11 +25,13 @@ class TestbedRegistration:
     measurements are never discarded without being asked to.
     """
 
-    build: Callable[[TestbedConfig], Testbed]
-    parameters: Callable[[], Parameters[Any]] = simulated_parameters
+    built_by: str
+    """``module:name`` below this package of what takes a `TestbedConfig`."""
+    parameters_in: str = "virtual.calibration"
+    """Module whose ``PARAMETERS`` are its calibrations and faults."""
     real_time: bool
-    reaper: Callable[[], Reaper] | None = None
-    """For testbeds whose hosts outlive the process that leased them."""
+    reaped_by: str = ""
+    """A `Reaper`, for testbeds whose hosts outlive the process that leased them."""
     measures: tuple[str, ...] = ()
     """Tables that most testbeds do not measure: of ``rows.MEASURED_BY_SOME``."""
     serves_by_key: bool | str = False
@@ -46,114 +42,57 @@ class TestbedRegistration:
     in_cloud: bool = False
     """Its hosts are leased from a cloud; DAG tasks connect to it first."""
 
+    def build(self, config: TestbedConfig) -> Testbed:
+        testbed: Testbed = _imported(self.built_by)(config)
+        return testbed
 
-def simulated(config: TestbedConfig) -> Testbed:
-    """The embedded default: needs no server."""
-    from include.testbeds.simulated.testbed import SimulatedTestbed
+    def parameters(self) -> Parameters[Any]:
+        parameters: Parameters[Any] = _imported(f"{self.parameters_in}:PARAMETERS")
+        return parameters
 
-    return SimulatedTestbed(config)
-
-
-def flow(config: TestbedConfig) -> Testbed:
-    """Amounts instead of items: for hundreds of operators, tenants and high rates."""
-    from include.testbeds.flow.testbed import FlowTestbed
-
-    return FlowTestbed(config)
+    def reaper(self) -> Reaper:
+        reaper: Reaper = _imported(self.reaped_by)
+        return reaper
 
 
-def flow_parameters() -> Parameters[Any]:
-    """Those of the embedded default, and more."""
-    from include.testbeds.flow.calibration import PARAMETERS
-
-    return PARAMETERS
-
-
-def docker(config: TestbedConfig) -> Testbed:
-    """Real containers on Docker hosts of this machine, on the wall clock."""
-    from include.testbeds.live.testbed import LiveTestbed
-
-    return LiveTestbed(config)
-
-
-def docker_parameters() -> Parameters[Any]:
-    """Pace, containers and deadlines; its faults are real."""
-    from include.testbeds.live.calibration import PARAMETERS
-
-    return PARAMETERS
-
-
-def docker_reaper() -> Reaper:
-    """What dead runs have left on this machine."""
-    from include.testbeds.live.hosts.local import reap
-
-    return reap
-
-
-def openstack(config: TestbedConfig) -> Testbed:
-    """The same on servers of an OpenStack cloud."""
-    from include.testbeds.live.hosts.openstack.hosts import build
-
-    return build(config)
-
-
-def openstack_parameters() -> Parameters[Any]:
-    """Those of ``docker``, and the names of the cloud."""
-    from include.testbeds.live.hosts.openstack.calibration import PARAMETERS
-
-    return PARAMETERS
-
-
-def openstack_reaper() -> Reaper:
-    """What dead runs have left in clouds."""
-    from include.testbeds.live.hosts.openstack import reap
-
-    return reap
-
-
-def flink(config: TestbedConfig) -> Testbed:
-    """A real Apache Flink on this machine, on the wall clock."""
-    from include.testbeds.flink.testbed import FlinkTestbed
-
-    return FlinkTestbed(config)
-
-
-def flink_parameters() -> Parameters[Any]:
-    """Pace, queues, checkpoints and deadlines; its faults are real."""
-    from include.testbeds.flink.calibration import PARAMETERS
-
-    return PARAMETERS
-
-
-def flink_reaper() -> Reaper:
-    """What dead runs have left on this machine."""
-    from include.testbeds.flink import reap
-
-    return reap
+def _imported(name: str) -> Any:
+    return resolve_name(f"{__name__}.{name}")
 
 
 TESTBEDS: Mapping[str, TestbedRegistration] = {
+    # The embedded default: needs no server.
     "simulated": TestbedRegistration(
-        build=simulated, real_time=False, serves_by_key="buffer_items"
+        built_by="simulated.testbed:SimulatedTestbed", real_time=False, serves_by_key="buffer_items"
     ),
+    # Amounts instead of items: for hundreds of operators, tenants and high rates.
     "flow": TestbedRegistration(
-        build=flow, parameters=flow_parameters, real_time=False, serves_by_key="key_groups"
+        built_by="flow.testbed:FlowTestbed",
+        parameters_in="flow.calibration",
+        real_time=False,
+        serves_by_key="key_groups",
     ),
+    # Real containers on Docker hosts of this machine, on the wall clock; its faults are real.
     "docker": TestbedRegistration(
-        build=docker, parameters=docker_parameters, real_time=True, reaper=docker_reaper
-    ),
-    "flink": TestbedRegistration(
-        build=flink,
-        parameters=flink_parameters,
+        built_by="live.testbed:LiveTestbed",
+        parameters_in="live.calibration",
         real_time=True,
-        reaper=flink_reaper,
+        reaped_by="live.hosts.local.reap",
+    ),
+    # A real Apache Flink on this machine, on the wall clock; its faults are real.
+    "flink": TestbedRegistration(
+        built_by="flink.testbed:FlinkTestbed",
+        parameters_in="flink.calibration",
+        real_time=True,
+        reaped_by="flink.reap",
         measures=("rescale", "machine"),
         serves_by_key=True,
     ),
+    # As docker, on servers of an OpenStack cloud.
     "openstack": TestbedRegistration(
-        build=openstack,
-        parameters=openstack_parameters,
+        built_by="live.hosts.openstack.hosts:build",
+        parameters_in="live.hosts.openstack.calibration",
         real_time=True,
-        reaper=openstack_reaper,
+        reaped_by="live.hosts.openstack.reap",
         in_cloud=True,
     ),
 }

@@ -76,11 +76,11 @@ def reap(
     """
     dead, problems = 0, []
     for name in testbeds:
-        reaper = TESTBEDS[name].reaper
-        if reaper is None:
+        if not TESTBEDS[name].reaped_by:
             continue
+        reaper = TESTBEDS[name].reaper()
         try:
-            leftovers = reaper().find()
+            leftovers = reaper.find()
         except TidebenchError as error:
             problems.append(f"{name}: {error}")
             continue
@@ -93,7 +93,7 @@ def reap(
             dead += 1
             try:
                 if remove:
-                    reaper().give_back_run(leftover.run)
+                    reaper.give_back_run(leftover.run)
                     say(f"{name}: {leftover.run}: given back")
             except TidebenchError as error:
                 problems.append(f"{name}: {error}")

@@ -22,7 +22,7 @@ from include.experiment.params import (
 from include.experiment.spec import Choice, RunSpec, load_spec
 from include.model.errors import SpecError
 from include.runs.stages import run_all
-from include.testbeds import TESTBEDS, TestbedRegistration
+from include.testbeds import TESTBEDS
 from tests.builders import run_spec
 from tests.dags.ends import fails_for_good
 
@@ -34,8 +34,7 @@ DAG_RUN = f"cells.{RUN.run_id}"
 @pytest.fixture
 def slow(monkeypatch: pytest.MonkeyPatch) -> RunSpec:
     """A run on the simulator, registered once more as if it ran in real time."""
-    build = TESTBEDS["simulated"].build
-    slow = {"slow": TestbedRegistration(build=build, real_time=True)}
+    slow = {"slow": replace(TESTBEDS["simulated"], real_time=True)}
     monkeypatch.setattr(params, "TESTBEDS", {**TESTBEDS, **slow})
     monkeypatch.setattr(problems, "TESTBEDS", params.TESTBEDS)
     monkeypatch.setattr(size, "TESTBEDS", params.TESTBEDS)

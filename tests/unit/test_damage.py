@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 
 import pytest
 
@@ -11,7 +12,7 @@ from include.model.errors import StoreError
 from include.runs import stages
 from include.runs.batch import run_batch
 from include.runs.measurements.store import RunStore
-from include.testbeds import TESTBEDS, TestbedRegistration
+from include.testbeds import TESTBEDS
 from tests.builders import run_spec
 from tests.digests import digests
 
@@ -104,7 +105,7 @@ def test_an_interrupted_run_with_a_damaged_commit_is_measured_anew(root, measure
 
 
 def test_a_damaged_live_run_is_kept_and_its_command_said(root, monkeypatch):
-    slow = TestbedRegistration(build=TESTBEDS["simulated"].build, real_time=True)
+    slow = replace(TESTBEDS["simulated"], real_time=True)
     monkeypatch.setattr(stages, "TESTBEDS", {"simulated": slow})
     store = stages.store_of(SPEC, root)
     empty(store)

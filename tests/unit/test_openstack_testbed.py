@@ -121,7 +121,7 @@ def test_a_cloud_that_runs_and_environment_name_is_asked_once(monkeypatch, tmp_p
 
 
 def test_that_nothing_is_held_is_said(monkeypatch):
-    nobody = SimpleNamespace(reaper=lambda: SimpleNamespace(find=list))
+    nobody = SimpleNamespace(reaped_by="nobody", reaper=lambda: SimpleNamespace(find=list))
     monkeypatch.setitem(TESTBEDS, "docker", nobody)
     output = []
     assert reap(remove=True, testbeds=["docker"], say=output.append) == 0

@@ -12,7 +12,7 @@ from include.model.errors import StoreError
 from include.runs import stages, stored, versions
 from include.runs.batch import run_batch
 from include.runs.stored import Stored
-from include.testbeds import TESTBEDS, TestbedRegistration
+from include.testbeds import TESTBEDS
 from include.testbeds.simulated.testbed import SimulatedTestbed
 from tests.builders import run_spec
 
@@ -106,7 +106,7 @@ def test_windows_of_other_code_are_never_gone_on_from(root, change_code):
 
 @pytest.fixture
 def in_real_time(monkeypatch):
-    slow = TestbedRegistration(build=TESTBEDS["simulated"].build, real_time=True)
+    slow = replace(TESTBEDS["simulated"], real_time=True)
     monkeypatch.setattr(stages, "TESTBEDS", {"simulated": slow})
 
 
