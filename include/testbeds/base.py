@@ -112,7 +112,10 @@ class Testbed(Protocol):
         ...
 
     def snapshot(self) -> dict[str, np.ndarray]:
-        """The whole state as arrays, one of them JSON as bytes; never pickled."""
+        """The whole state as arrays, one of them JSON as bytes; never pickled.
+
+        Without measured rows: take them first.
+        """
         ...
 
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:

@@ -184,10 +184,8 @@ class FlinkTestbed(RealTimeTestbed[FlinkHost, FlinkInstance]):
     # ------------------------------------------------------------------- end
 
     def close(self) -> None:
-        """Let this process go; everything that is leased stays for the next one."""
         self._reconciler.close()
 
     def give_back(self) -> None:
-        """Give back everything the run holds. Raises TestbedError with what cannot be."""
         self.close()
         give_back_run(self._state.run)

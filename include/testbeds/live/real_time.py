@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, Generic, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
-from include.model.decision import Decision, LeaseHost, MigrateInstance, Outcome
+from include.model.decision import Decision, MigrateInstance, Outcome
 from include.model.errors import StoreError
 from include.model.observation import HostSample, InstanceSample, Observation, OperatorSample
-from include.testbeds.actions import carry_out
-from include.testbeds.base import ACTS
+from include.testbeds.actions import Actuator, carry_out
+from include.testbeds.base import ACTS, Testbed
 from include.testbeds.columns import Coded
 from include.testbeds.fleet import Fleet
 from include.testbeds.live.record import H, I, RunRecord
@@ -44,7 +44,7 @@ class Reconciler(Protocol):
         ...
 
 
-class RealTimeTestbed(Generic[H, I]):
+class RealTimeTestbed(Testbed, Actuator[H, I]):
     """A run in wall time. Its processes share a record."""
 
     def __init__(self, record: RunRecord[H, I], monitor: Monitor, reconciler: Reconciler) -> None:
@@ -116,10 +116,6 @@ class RealTimeTestbed(Generic[H, I]):
     def operator_names(self) -> tuple[str, ...]:
         return self._record.config.topology.operator_names
 
-    def lease(self, action: LeaseHost) -> H:
-        """Order a host. Raises TestbedError when there is none to have."""
-        raise NotImplementedError
-
     def start(self, operator: str, host: H) -> I:
         return self._start(operator, host, "upscaling")
 
@@ -164,26 +160,23 @@ class RealTimeTestbed(Generic[H, I]):
         self._record.log("host_prolonged", host=host.name)
 
     def release(self, host: H) -> None:
-        """Give a host back once it is empty."""
         host.releasing = True
         self._record.log("host_released", host=host.name)
 
     # --------------------------------------------------------------- reading
 
     def observe(self, by: str = ACTS) -> Observation:
-        """A look from which on counts start anew, when there was a reading to count."""
         observation, self._observed[by] = self._look(by)
         return observation
 
     def look(self) -> Observation:
-        """The reading of this time, and hosts and instances as they are now.
-
-        A reading of another time tells nothing of this one, so operators are absent then.
-        """
         return self._look(ACTS)[0]
 
     def _look(self, by: str) -> tuple[Observation, Watch]:
-        """What is seen, and what the next look would take differences from."""
+        """What is seen, and what the next look would take differences from.
+
+        A reading of another time tells nothing of this one, so operators are absent then.
+        """
         record, now = self._record, self._observed.get(by, NO_COUNTS)
         reading = record.reading
         of_now = abs(reading.time_s - self._now_s) < record.config.monitor_every_s + ROUNDING_S
@@ -244,7 +237,6 @@ class RealTimeTestbed(Generic[H, I]):
     # ------------------------------------------------------------- recording
 
     def take_measurements(self) -> dict[str, dict[str, Any]]:
-        """Rows measured since the last call, as columns."""
         self._watcher.finish()
         tables, self._handed_over = self._record.journal.read(self._handed_over)
         if durations := tables.get("processing_duration"):
@@ -257,7 +249,6 @@ class RealTimeTestbed(Generic[H, I]):
         return {**tables}
 
     def leases(self) -> dict[str, list[Any]]:
-        """The lease log so far, as columns; hosts that are still leased end now."""
         leased = list(self._record.fleet.hosts.values())
         ended_s = [self._now_s if host.ended_s is None else host.ended_s for host in leased]
         return {
@@ -275,7 +266,6 @@ class RealTimeTestbed(Generic[H, I]):
         return {name: [] for name in self.leases()}
 
     def snapshot(self) -> dict[str, np.ndarray]:
-        """The whole state. Take measurements first: rows are not part of it."""
         plain = {
             "now_s": self._now_s,
             "handed_over": self._handed_over,

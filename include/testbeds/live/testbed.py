@@ -142,15 +142,11 @@ class LiveTestbed(RealTimeTestbed[LiveHost, LiveInstance]):
         self._reconciler.give_back_strays()
 
     def close(self) -> None:
-        """Release this process's resources; hosts stay for the next one."""
         self._reconciler.close()
         self._state.hosts.close()
 
     def give_back(self) -> None:
-        """Give back all resources of the run. Raises TestbedError naming what remains.
-
-        The folder is deleted last, so a run without a folder holds nothing.
-        """
+        """The folder is deleted last, so a run without a folder holds nothing."""
         state = self._state
         if state.folder.is_dir() or state.hosts.leased():
             give_back(state.run, state.hosts)

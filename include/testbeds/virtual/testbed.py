@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from include.model.decision import Decision, LeaseHost, MigrateInstance, Outcome
+from include.model.decision import Decision, LeaseHost, Outcome
 from include.model.observation import Observation
-from include.testbeds.actions import carry_out
-from include.testbeds.base import ACTS, TestbedConfig
+from include.testbeds.actions import Actuator, carry_out
+from include.testbeds.base import ACTS, Testbed, TestbedConfig
 from include.testbeds.columns import as_columns
 from include.testbeds.snapshots import packed, unpacked
 from include.testbeds.virtual.cloud import VirtualCloud, us
@@ -30,7 +30,7 @@ NEVER_US = 2**63 - 1
 
 
 @dataclass(slots=True)
-class VirtualTestbed(ABC):
+class VirtualTestbed(Testbed, Actuator[VirtualHost, VirtualInstance]):
     """Hosts, instances and queues that exist in memory only; time passes when it is told to."""
 
     config: TestbedConfig
@@ -104,7 +104,6 @@ class VirtualTestbed(ABC):
     # ------------------------------------------------------------------ time
 
     def advance_to(self, t_s: float) -> None:
-        """Let items flow until ``t_s``, with monitor readings and faults at their times."""
         target_us = us(t_s)
         if target_us < self.now_us:
             raise ValueError(f"time cannot go back from {self.now_s:g} s to {t_s:g} s")
@@ -154,32 +153,16 @@ class VirtualTestbed(ABC):
     # --------------------------------------------------------------- control
 
     def deploy(self, decision: Decision) -> tuple[Outcome, ...]:
-        """Carry out the first decision; its hosts and instances are up at second 0."""
         outcomes = self.apply(decision)
         self.cloud.begin()
         return outcomes
 
     def apply(self, decision: Decision) -> tuple[Outcome, ...]:
-        """Carry out each action in order; unknown hosts and instances are refused."""
         self.remove_drained()
         return carry_out(decision, self)
 
     def lease(self, action: LeaseHost) -> VirtualHost:
         return self.cloud.lease(action, self.now_us)
-
-    @abstractmethod
-    def start(self, operator: str, host: VirtualHost) -> VirtualInstance:
-        """Start an instance."""
-
-    @abstractmethod
-    def stop(self, instance: VirtualInstance, serves_s: float) -> None:
-        """Stop an instance gracefully, or, where items are followed, kill it after ``serves_s``."""
-
-    @abstractmethod
-    def migrate(
-        self, instance: VirtualInstance, host: VirtualHost, action: MigrateInstance
-    ) -> VirtualInstance:
-        """Start a copy on a host and stop the instance as the action says; returns the copy."""
 
     def prolong(self, host: VirtualHost) -> None:
         self.cloud.prolong(host, self.now_us)
@@ -244,7 +227,6 @@ class VirtualTestbed(ABC):
         return self.cloud.take_ended_leases()
 
     def snapshot(self) -> dict[str, np.ndarray]:
-        """The whole state without measured rows, which must be taken first."""
         plain = {
             "now_us": self.now_us,
             "published": self._published,
@@ -262,5 +244,4 @@ class VirtualTestbed(ABC):
         self.monitor.load_plain(plain["monitor"])
 
     def close(self) -> None:
-        """Nothing outlives the process."""
-        return
+        return  # nothing outlives the process
