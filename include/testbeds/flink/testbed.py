@@ -21,20 +21,14 @@ from include.testbeds.flink.placement import heap_mb
 from include.testbeds.flink.reap import give_back_run
 from include.testbeds.flink.reconciler import FlinkReconciler
 from include.testbeds.flink.state import PROVIDER, FlinkState, kept_logs
-from include.testbeds.live.real_time import RealTimeTestbed, Watch
+from include.testbeds.live.real_time import DEPLOY_WITHIN_S, LEAD_S, RealTimeTestbed, Watch
 from include.testbeds.live.samples import late_share
-
-DEPLOY_WITHIN_S = 300.0
-LEAD_S = 2.0
-"""Between the deployment and second 0: sources look for its time every 20 ms."""
 
 
 class FlinkTestbed(RealTimeTestbed[FlinkHost, FlinkInstance]):
     """A run on TaskManagers of this machine."""
 
     def __init__(self, config: TestbedConfig) -> None:
-        if not config.run:
-            raise TestbedError("a run on Flink names everything after the run; give it one")
         calibration = FlinkCalibration.model_validate(config.calibration)
         self._state = FlinkState(config, calibration.complete(config.topology))
         self._reconciler = FlinkReconciler(self._state)
@@ -58,7 +52,7 @@ class FlinkTestbed(RealTimeTestbed[FlinkHost, FlinkInstance]):
         cluster.write_configuration()
         scale = state.calibration.time_scale
         write_schedules(state.folder, state.config, scale)
-        outcomes = self._book(decision)
+        outcomes = self._carry_out_first(decision)
         instances = list(state.fleet.instances.values())
         for one in instances:
             one.runs = True
@@ -77,12 +71,6 @@ class FlinkTestbed(RealTimeTestbed[FlinkHost, FlinkInstance]):
         write_bytes(state.folder / "start", str(state.clock.started_us).encode())
         return outcomes
 
-    def _book(self, decision: Decision) -> tuple[Outcome, ...]:
-        outcomes = self._carry_out(decision)
-        if refused := [one for one in outcomes if not one.accepted]:
-            raise TestbedError(f"the deployment cannot be carried out: {refused[0].detail}")
-        return outcomes
-
     def _wait_until_up(self) -> None:
         state, end_s = self._state, time.monotonic() + DEPLOY_WITHIN_S
         hosts = len(state.fleet.leased())
@@ -93,14 +81,8 @@ class FlinkTestbed(RealTimeTestbed[FlinkHost, FlinkInstance]):
             if len(state.fleet.leased()) != hosts or not state.provider.alive:
                 raise TestbedError(f"the deployment failed; see {kept_logs(state.run)}")
             if time.monotonic() > end_s:
-                not_up = [host.name for host in state.fleet.leased() if not host.up]
-                not_up += [
-                    one.name for one in state.fleet.instances.values() if one.ready_s is None
-                ]
-                raise TestbedNotReady(
-                    f"not up within {DEPLOY_WITHIN_S:g} s: {', '.join(not_up)}; "
-                    f"see {kept_logs(state.run)}"
-                )
+                problem = f"not up within {DEPLOY_WITHIN_S:g} s: {', '.join(self._not_up())}"
+                raise TestbedNotReady(f"{problem}; see {kept_logs(state.run)}")
             time.sleep(rest_s)
 
     def lease(self, action: LeaseHost) -> FlinkHost:

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from include.model.decision import Decision, MigrateInstance, Outcome
-from include.model.errors import StoreError
+from include.model.errors import StoreError, TestbedError
 from include.model.observation import HostSample, InstanceSample, Observation, OperatorSample
 from include.testbeds.actions import Actuator, carry_out
 from include.testbeds.base import ACTS, Testbed
@@ -20,6 +20,9 @@ from include.testbeds.snapshots import packed, unpacked
 
 SNAPSHOT_VERSION = 3
 ROUNDING_S = 1e-6
+DEPLOY_WITHIN_S = 300.0
+LEAD_S = 2.0
+"""Between the deployment and second 0: whatever sends items has to start and connect."""
 Watch = Mapping[str, Mapping[str, Any]]
 NO_COUNTS: Watch = {"arrived": {}, "completed": {}}
 
@@ -48,6 +51,8 @@ class RealTimeTestbed(Testbed, Actuator[H, I]):
     """A run in wall time. Its processes share a record."""
 
     def __init__(self, record: RunRecord[H, I], monitor: Monitor, reconciler: Reconciler) -> None:
+        if not record.run:
+            raise TestbedError("a run in real time names everything after the run; give it one")
         self._record, self._watcher, self._settler = record, monitor, reconciler
         self._now_s = 0.0
         self._handed_over = 0
@@ -107,6 +112,18 @@ class RealTimeTestbed(Testbed, Actuator[H, I]):
         outcomes = carry_out(decision, self)
         self._record.save()
         return outcomes
+
+    def _carry_out_first(self, decision: Decision) -> tuple[Outcome, ...]:
+        """Raises TestbedError if an action is refused: a run begins with all that it asked for."""
+        outcomes = self._carry_out(decision)
+        if refused := [outcome for outcome in outcomes if not outcome.accepted]:
+            raise TestbedError(f"the deployment cannot be carried out: {refused[0].detail}")
+        return outcomes
+
+    def _not_up(self) -> list[str]:
+        hosts = [host.name for host in self.fleet.leased() if not host.up]
+        instances = self.fleet.instances.values()
+        return hosts + [instance.name for instance in instances if instance.ready_s is None]
 
     @property
     def fleet(self) -> Fleet[H, I]:

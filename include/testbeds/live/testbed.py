@@ -17,16 +17,12 @@ from include.testbeds.live.give_back import give_back
 from include.testbeds.live.hosts.local.hosts import LocalHosts
 from include.testbeds.live.hosts.provider import HostProvider
 from include.testbeds.live.monitor import LiveMonitor
-from include.testbeds.live.real_time import RealTimeTestbed, Watch
+from include.testbeds.live.real_time import DEPLOY_WITHIN_S, LEAD_S, RealTimeTestbed, Watch
 from include.testbeds.live.reconciler import LiveReconciler
 from include.testbeds.live.replay import ReplayProcess, plan_of
 from include.testbeds.live.samples import observed_of, operator_samples
 from include.testbeds.live.services import image_of
 from include.testbeds.live.state import RunState
-
-DEPLOY_WITHIN_S = 300.0
-LEAD_S = 2.0
-"""Between the deployment and second 0: the data provider has to start and connect."""
 
 
 class LiveTestbed(RealTimeTestbed[LiveHost, LiveInstance]):
@@ -38,8 +34,6 @@ class LiveTestbed(RealTimeTestbed[LiveHost, LiveInstance]):
         hosts: HostProvider | None = None,
         calibration: LiveCalibration | None = None,
     ) -> None:
-        if not config.run:
-            raise TestbedError("a live testbed names everything after the run; give it one")
         calibration = calibration or LiveCalibration.model_validate(config.calibration)
         hosts = hosts or LocalHosts(config.run)
         self._state = RunState(config, calibration.complete(config.topology), hosts)
@@ -62,17 +56,15 @@ class LiveTestbed(RealTimeTestbed[LiveHost, LiveInstance]):
         state.touch()
         state.broker.declare(state.config.topology.operator_names)
         state.shared.grant()
-        outcomes = self.apply(decision)
-        self._wait_until_up([outcome for outcome in outcomes if not outcome.accepted])
+        outcomes = self._carry_out_first(decision)
+        self._wait_until_up()
         state.begin(LEAD_S)
         state.save()
         ReplayProcess(state.run).start(plan_of(state.config, state.clock))
         return outcomes
 
-    def _wait_until_up(self, refused: list[Outcome]) -> None:
+    def _wait_until_up(self) -> None:
         state = self._state
-        if refused:
-            raise TestbedError(f"the deployment cannot be carried out: {refused[0].detail}")
         wanted = len(state.fleet.instances), len(state.fleet.leased())
         limits = state.calibration
         within_s = max(DEPLOY_WITHIN_S, limits.boot_within_s + limits.start_within_s)
@@ -84,24 +76,12 @@ class LiveTestbed(RealTimeTestbed[LiveHost, LiveInstance]):
                 events, _ = state.journal.read(0)
                 raise TestbedError(f"the deployment failed: {events['event']['detail'][-1]}")
             waited_s = time.monotonic() - began_s
-            for late, limit_s in (
-                (self._booting(), limits.boot_within_s),
-                (self._not_up(), within_s),
-            ):
+            booting = [host.name for host in state.fleet.leased() if not host.endpoint]
+            for late, limit_s in ((booting, limits.boot_within_s), (self._not_up(), within_s)):
                 if late and waited_s > limit_s:
                     problem = f"not up within {limit_s:g} s: {', '.join(late)}"
                     raise TestbedNotReady(f"{problem}; see {state.folder}")
             time.sleep(rest_s)
-
-    def _booting(self) -> list[str]:
-        return [host.name for host in self._state.fleet.leased() if not host.endpoint]
-
-    def _not_up(self) -> list[str]:
-        fleet = self._state.fleet
-        hosts = [host.name for host in fleet.leased() if not host.up]
-        return hosts + [
-            instance.name for instance in fleet.instances.values() if instance.ready_s is None
-        ]
 
     def lease(self, action: LeaseHost) -> LiveHost:
         state, now_s = self._state, self._state.now_s()
