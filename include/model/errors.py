@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
@@ -110,3 +110,17 @@ def unknown_name(kind: str, name: object, names: Iterable[str]) -> str:
     similar = similar or get_close_matches(str(name), sorted_names, n=1, cutoff=0.5)
     hint = f" Did you mean {' or '.join(map(repr, similar))}?" if similar else ""
     return f"unknown {kind} {name!r}.{hint} Known: {listed}."
+
+
+def not_above_0(options: object, *names: str) -> Iterator[str]:
+    """Sentence for each of these options that is not above 0."""
+    for name in names:
+        if getattr(options, name) <= 0:
+            yield f"{name} must be above 0, got {getattr(options, name):g}"
+
+
+def below_0(options: object, *names: str) -> Iterator[str]:
+    """Sentence for each of these options that is below 0."""
+    for name in names:
+        if getattr(options, name) < 0:
+            yield f"{name} must not be negative, got {getattr(options, name):g}"

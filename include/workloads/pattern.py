@@ -70,13 +70,6 @@ def level_problems(levels: tuple[float, ...], hold_s: float) -> Iterator[str]:
         yield f"hold_s must be above 0, got {hold_s:g}"
 
 
-def not_above_0(pattern: Pattern, *names: str) -> Iterator[str]:
-    """Options that have to be above 0, and are not."""
-    for name in names:
-        if not getattr(pattern, name) > 0:
-            yield f"{name} must be above 0, got {getattr(pattern, name):g}"
-
-
 @dataclass(frozen=True, slots=True)
 class Constant:
     """The same level from the first to the last second."""

@@ -14,7 +14,7 @@ from include.controllers.base import Gauge, Setting
 from include.controllers.first_fit import least_colocated, release_empty_hosts, start_first_fit
 from include.controllers.plan import Plan
 from include.model.decision import Decision, Reason, Why
-from include.model.errors import unknown_name
+from include.model.errors import below_0, not_above_0, unknown_name
 from include.model.observation import Observation
 
 WHEN_EMPTY, HOLD_TO_BTU_END = "when_empty", "hold_to_btu_end"
@@ -69,12 +69,9 @@ class Autoscaler(ABC):
             yield unknown_name("release", self.release, RELEASES)
         for field in dataclasses.fields(self):
             value = getattr(self, field.name)
-            if not isinstance(value, int | float) or isinstance(value, bool):
-                continue
-            if field.name in self.may_be_zero and value < 0:
-                yield f"{field.name} must not be negative, got {value}"
-            if field.name not in self.may_be_zero and value <= 0:
-                yield f"{field.name} must be above 0, got {value}"
+            if isinstance(value, int | float) and not isinstance(value, bool):
+                problems = below_0 if field.name in self.may_be_zero else not_above_0
+                yield from problems(self, field.name)
 
     @cached_property
     def _paths(self) -> Paths:

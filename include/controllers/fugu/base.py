@@ -12,6 +12,7 @@ from include.controllers.first_fit import start_first_fit
 from include.controllers.fugu.cluster import Cluster
 from include.controllers.plan import Plan
 from include.model.decision import Decision, Reason, Why
+from include.model.errors import below_0, not_above_0
 from include.model.observation import Observation
 
 FILL_TO = ("target", "upper", "full")
@@ -44,15 +45,13 @@ class Fugu:
     fill_to: str = "target"
 
     def problems(self) -> Iterator[str]:
-        if self.interval_s <= 0:
-            yield f"interval_s must be above 0, got {self.interval_s:g}"
+        yield from not_above_0(self, "interval_s")
         if not 0 <= self.lower < self.target < self.upper <= 1:
             yield (
                 "fugu needs 0 <= lower < target < upper <= 1, "
                 f"got {self.lower:g}, {self.target:g}, {self.upper:g}"
             )
-        if self.grace_s < 0:
-            yield f"grace_s must not be negative, got {self.grace_s:g}"
+        yield from below_0(self, "grace_s")
         if self.successive < 1:
             yield f"successive must be at least 1, got {self.successive}"
         if self.fill_to not in FILL_TO:

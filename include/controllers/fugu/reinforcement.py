@@ -23,6 +23,7 @@ from include.controllers.fugu.sarsa import (
 )
 from include.controllers.plan import Plan
 from include.model.decision import Reason, Why
+from include.model.errors import not_above_0
 from include.model.observation import Observation
 
 
@@ -59,11 +60,10 @@ class FuguSarsa(Fugu):
 
     def problems(self) -> Iterator[str]:
         yield from super().problems()
-        for name, high in (("imp", 1.0), ("beta", 1.0)):
-            if not 0 <= getattr(self, name) <= high:
-                yield f"{name} must lie between 0 and {high:g}, got {getattr(self, name):g}"
-        if self.dur <= 0:
-            yield f"dur must be above 0, got {self.dur:g}"
+        for name in ("imp", "beta"):
+            if not 0 <= getattr(self, name) <= 1:
+                yield f"{name} must lie between 0 and 1, got {getattr(self, name):g}"
+        yield from not_above_0(self, "dur")
         if not 0 < self.step <= 0.5 or abs(1 / self.step - round(1 / self.step)) > 1e-6:
             yield f"step must divide 1 into two or more equal parts, got {self.step:g}"
         if self.penalty < 0:

@@ -25,6 +25,7 @@ from include.controllers.henge.spread import Spread
 from include.controllers.henge.state_machine import Move, RoundState, next_move
 from include.controllers.plan import Plan
 from include.model.decision import Decision, Reason, Why
+from include.model.errors import below_0, not_above_0
 from include.model.observation import Observation
 
 QUIESCE_S = 60.0
@@ -68,14 +69,10 @@ class Henge:
     """Instances at the start: as the jobs' owners submitted them, or "parse=4 store=2"."""
 
     def problems(self) -> Iterator[str]:
-        for name in ("interval_s", "window_s"):
-            if getattr(self, name) <= 0:
-                yield f"{name} must be above 0, got {getattr(self, name)}"
+        yield from not_above_0(self, "interval_s", "window_s")
         if not 0 < self.reduction < 1:
             yield f"reduction must be between 0 and 1, got {self.reduction}"
-        for name in ("start_s", "noise", "fresh_data_s"):
-            if getattr(self, name) < 0:
-                yield f"{name} must not be negative, got {getattr(self, name)}"
+        yield from below_0(self, "start_s", "noise", "fresh_data_s")
         yield from manual_problems(self.instances, self.setting.topology)
 
     def initial_instances(self) -> Mapping[str, int]:

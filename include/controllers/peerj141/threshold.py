@@ -15,7 +15,7 @@ from include.controllers.peerj141 import rounds
 from include.controllers.peerj141.rounds import Round, until_a_lease
 from include.controllers.plan import NoMemory, Plan
 from include.model.decision import Decision, Reason, Why
-from include.model.errors import unknown_name
+from include.model.errors import not_above_0, unknown_name
 from include.model.observation import InstanceSample, Observation, OperatorSample
 
 Victim = Callable[[Plan, Sequence[InstanceSample]], InstanceSample]
@@ -88,8 +88,7 @@ class Threshold:
     round_s: float = 60.0
 
     def problems(self) -> Iterator[str]:
-        if self.interval_s <= 0:
-            yield f"interval_s must be above 0, got {self.interval_s}"
+        yield from not_above_0(self, "interval_s")
         if self.reading not in READINGS:
             yield unknown_name("reading", self.reading, READINGS)
         if self.boot_blocks:

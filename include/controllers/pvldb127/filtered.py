@@ -21,6 +21,7 @@ from include.controllers.pvldb127.filters.ekf import Ekf
 from include.controllers.pvldb127.filters.weierstrass import Weierstrass
 from include.controllers.pvldb127.rules import InstanceChange, Rule, Utilisation, Waiting
 from include.model.decision import Decision, Reason, Why
+from include.model.errors import below_0, not_above_0
 from include.model.observation import InstanceSample, Observation
 
 FEWEST_TO_FIT = 20
@@ -97,12 +98,8 @@ class Filtered:
             if getattr(self, name) not in names:
                 yield f"{name} must be one of {', '.join(names)}, got {getattr(self, name)!r}"
         above_0 = ("interval_s", "variance_s2", "window_s", "cpu_noise", "q_floor")
-        for name in above_0:
-            if getattr(self, name) <= 0:
-                yield f"{name} must be above 0, got {getattr(self, name):g}"
-        for name in ("dead_time_s", "warm_instances", "scales_every_s"):
-            if getattr(self, name) < 0:
-                yield f"{name} must not be negative, got {getattr(self, name):g}"
+        yield from not_above_0(self, *above_0)
+        yield from below_0(self, "dead_time_s", "warm_instances", "scales_every_s")
         if self.rule in RULES:
             yield from RULES[self.rule](self).problems()
 

@@ -18,7 +18,8 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from include.workloads.pattern import Levels, held, level_problems, not_above_0
+from include.model.errors import not_above_0
+from include.workloads.pattern import Levels, held, level_problems
 
 RECORDS_PER_LEVEL = 25_000
 """Ours: makes the mean of query 1 six levels, and its peak ten."""

@@ -6,7 +6,8 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from include.workloads.pattern import Levels, held, level_problems, not_above_0
+from include.model.errors import not_above_0
+from include.workloads.pattern import Levels, held, level_problems
 
 
 @dataclass(frozen=True, slots=True)

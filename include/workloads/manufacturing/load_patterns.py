@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from include.workloads.pattern import Levels, held, level_problems, not_above_0
+from include.model.errors import not_above_0
+from include.workloads.pattern import Levels, held, level_problems
 
 PUBLISHED = Path(__file__).with_name("random_walk_levels.csv")
 

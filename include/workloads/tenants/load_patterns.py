@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import log, sqrt
 
-from include.model.errors import unknown_name
-from include.workloads.pattern import Levels, level_problems, not_above_0
+from include.model.errors import below_0, not_above_0, unknown_name
+from include.workloads.pattern import Levels, level_problems
 
 SHAPES: dict[str, tuple[tuple[float, float], ...]] = {
     # "Workloads increase from hour 7 of the day, reach their peak by hour 13 1/3, and then start
@@ -43,8 +43,7 @@ class Diurnal:
         yield from not_above_0(self, "level", "hour_s")
         if not 0 <= self.floor < 1:
             yield f"floor must be at least 0 and below 1, got {self.floor:g}"
-        if self.noise_cv < 0:
-            yield f"noise_cv must not be negative, got {self.noise_cv:g}"
+        yield from below_0(self, "noise_cv")
 
     def unfold(self, duration_s: float, seed: int) -> Levels:
         """Ten pieces per hour of the trace."""
@@ -86,8 +85,7 @@ class Spike:
 
     def problems(self) -> Iterator[str]:
         yield from level_problems((self.level, self.level * self.factor), 1.0)
-        if self.from_s <= 0:
-            yield f"from_s must be above 0, got {self.from_s:g}"
+        yield from not_above_0(self, "from_s")
         if self.to_s and self.to_s <= self.from_s:
             yield f"to_s ({self.to_s:g}) must be after from_s ({self.from_s:g}), or 0"
 

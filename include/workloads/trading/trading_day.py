@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import exp, sqrt
 
-from include.model.errors import unknown_name
-from include.workloads.pattern import Levels, not_above_0
+from include.model.errors import not_above_0, unknown_name
+from include.workloads.pattern import Levels
 
 SETTLING_S = 45.0
 """Time constant of the random fluctuation."""
