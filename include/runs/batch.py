@@ -12,9 +12,8 @@ from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor, 
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from functools import partial
-from multiprocessing import get_context, parent_process
+from multiprocessing import active_children, get_context, parent_process
 from multiprocessing.connection import Connection
-from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any, Literal
 
@@ -192,31 +191,24 @@ def _side_by_side(
 
     Ctrl-C reaches every run that is under way, and nothing more is begun.
     """
-    children: dict[int, BaseProcess] = {}
     with ThreadPoolExecutor(at_once) as threads:
-        futures = {
-            threads.submit(_in_own_process, specs[index], root, index, children): index
-            for index in waiting
-        }
+        futures = {threads.submit(_in_own_process, specs[index], root): index for index in waiting}
         try:
             for future in as_completed(futures):
                 finished(futures[future], future.result())
         except BaseException:
             threads.shutdown(wait=False, cancel_futures=True)
-            for child in list(children.values()):
-                if child.is_alive() and child.pid:
+            for child in active_children():
+                if child.pid:
                     os.kill(child.pid, signal.SIGINT)
             raise
 
 
-def _in_own_process(
-    spec: RunSpec, root: Path, index: int, children: dict[int, BaseProcess]
-) -> RunResult:
+def _in_own_process(spec: RunSpec, root: Path) -> RunResult:
     context = get_context("spawn")
     receiver, sender = context.Pipe(duplex=False)
     child = context.Process(target=_measured_into, args=(sender, spec, root))
     child.start()
-    children[index] = child
     sender.close()
     try:
         result: RunResult = receiver.recv()
