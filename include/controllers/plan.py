@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from include.controllers.base import Setting
 from include.controllers.placement import FreeCapacities, FreeCapacity
 from include.model.decision import (
+    ACTION_NAMES,
     Action,
     Decision,
     LeaseHost,
@@ -30,14 +31,7 @@ from include.model.host import Capacity
 from include.model.observation import HostSample, InstanceSample, Observation
 from include.model.topology import Operator
 
-VERBS: dict[type[Action], str] = {
-    StartInstance: "start",
-    StopInstance: "stop",
-    MigrateInstance: "migrate",
-    LeaseHost: "lease",
-    ProlongLease: "prolong",
-    ReleaseHost: "release",
-}
+VERBS = {kind: name.partition("_")[0] for kind, name in ACTION_NAMES.items()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -127,3 +127,11 @@ def digest(path: Path) -> str:
     """SHA-256 of a file, in hexadecimal."""
     with path.open("rb") as file:
         return file_digest(file, sha256).hexdigest()
+
+
+def changed_s(path: Path) -> float:
+    """When a file was written; 0 where it is not there (any more)."""
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0

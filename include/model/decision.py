@@ -68,6 +68,15 @@ class ReleaseHost:
 
 
 Action = StartInstance | StopInstance | MigrateInstance | LeaseHost | ProlongLease | ReleaseHost
+ACTION_NAMES: dict[type[Action], str] = {
+    StartInstance: "start_instance",
+    StopInstance: "stop_instance",
+    MigrateInstance: "migrate_instance",
+    LeaseHost: "lease_host",
+    ProlongLease: "prolong_lease",
+    ReleaseHost: "release_host",
+}
+"""As a row of ``decision`` names them; the verb comes first."""
 
 
 class Reason(StrEnum):

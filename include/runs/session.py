@@ -6,8 +6,9 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
 from pydantic import TypeAdapter
 
 from include.controllers.base import Setting
@@ -19,10 +20,6 @@ from include.runs.advice import NO_CHANGES, Advice, advice_rows
 from include.runs.loop import Loop, Tick
 from include.runs.trace import decision_rows
 from include.testbeds.base import ACTS, Leasing
-
-if TYPE_CHECKING:
-    import numpy as np
-
 
 FAILED = "advisors_failed"
 """In the summary of a window, where an advisor did."""
@@ -137,8 +134,6 @@ def _adapter(kind: type) -> TypeAdapter[Any]:
 
 
 def _packed(plain: Any) -> np.ndarray:
-    import numpy as np
-
     text = json.dumps(plain, sort_keys=True, separators=(",", ":")).encode()
     return np.frombuffer(text, dtype=np.uint8)
 
@@ -161,7 +156,5 @@ def failed_advisors(summaries: Iterable[Mapping[str, Any]]) -> dict[str, str]:
 
 
 def _by_code(codes: np.ndarray, values: list[float]) -> np.ndarray:
-    import numpy as np
-
     rows: np.ndarray = np.array(values)[codes]
     return rows

@@ -8,7 +8,7 @@ from typing import Any
 
 from include.model.cluster import operator_of
 from include.model.decision import (
-    Action,
+    ACTION_NAMES,
     LeaseHost,
     MigrateInstance,
     Outcome,
@@ -20,15 +20,6 @@ from include.model.decision import (
 )
 from include.runs.loop import Tick
 from include.runs.measurements.rows import DecisionRow
-
-NAMES: dict[type[Action], str] = {
-    StartInstance: "start_instance",
-    StopInstance: "stop_instance",
-    MigrateInstance: "migrate_instance",
-    LeaseHost: "lease_host",
-    ProlongLease: "prolong_lease",
-    ReleaseHost: "release_host",
-}
 
 
 def decision_rows(ticks: Iterable[Tick]) -> dict[str, list[Any]]:
@@ -63,7 +54,7 @@ def _row(step: int, decided: Reasoned, outcome: Outcome, tick: Tick) -> Decision
     return DecisionRow(
         tick.observed.now_s,
         step,
-        NAMES[type(action)],
+        ACTION_NAMES[type(action)],
         operator_of(action, tick.observed),
         subject,
         host,

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 ACTS = ""
 """Observer name of the acting controller; an advisor uses its own name."""
 
+LAST_DURATIONS = 5
+"""N of Algorithm 1: number of recorded durations in an observation."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TestbedConfig:

@@ -18,6 +18,7 @@ from prometheus_client.core import (
     Metric,
 )
 
+from include.files.whole import changed_s
 from include.model.compliance import LEVELS
 from include.runs.measurements.store import RunStore
 from include.runs.monitoring.progress import DAMAGED, RunProgress, begin
@@ -208,16 +209,9 @@ def _runs(root: Path) -> Iterator[RecentRun]:
             stat = path.stat()
         except OSError:
             continue  # removed a moment ago
-        times = [stat.st_mtime, *map(_touched_s, (home / "commits", home / "manifest.json"))]
+        times = [stat.st_mtime, *map(changed_s, (home / "commits", home / "manifest.json"))]
         store = RunStore(folder, folder.name, home.name)
         yield RecentRun(store, max(times), (stat.st_ino, stat.st_mtime_ns))
-
-
-def _touched_s(path: Path) -> float:
-    try:
-        return path.stat().st_mtime
-    except OSError:
-        return 0.0
 
 
 def _key(run: RecentRun) -> tuple[Path, tuple[int, int]]:

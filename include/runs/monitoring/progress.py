@@ -12,18 +12,17 @@ from typing import TYPE_CHECKING, Any
 from include.experiment.run import Run
 from include.files.whole import read_json
 from include.model.compliance import LEVELS
-from include.model.decision import StartInstance, StopInstance
+from include.model.decision import ACTION_NAMES, StartInstance, StopInstance
 from include.model.errors import StoreError
 from include.runs.measurements.parquet import read_parquet
 from include.runs.measurements.store import RunStore
 from include.runs.measurements.window import read_window
-from include.runs.trace import NAMES
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 Row = dict[str, Any]
-CHANGES = {NAMES[StartInstance]: 1, NAMES[StopInstance]: -1}
+CHANGES = {ACTION_NAMES[StartInstance]: 1, ACTION_NAMES[StopInstance]: -1}
 """By action, by how much it changes the instances of its operator. A migration does not."""
 
 

@@ -7,10 +7,11 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import asdict
-from pathlib import Path
 
+from include.files.whole import changed_s
 from include.model.compliance import LEVELS
 from include.model.errors import TestbedError
+from include.testbeds.base import LAST_DURATIONS
 from include.testbeds.flink.instances import (
     LAG_MS,
     Counted,
@@ -28,7 +29,6 @@ from include.testbeds.flink.rows import ItemRow, RowFile, bounds_of, counts, row
 from include.testbeds.flink.state import FlinkReading, FlinkState
 from include.testbeds.live.operators.wire import now_us
 from include.testbeds.live.processes import process_stat
-from include.testbeds.live.reading import LAST_DURATIONS
 
 TICKS_S = os.sysconf("SC_CLK_TCK")
 LAST_CHECKPOINT_WITHIN_S = 60.0
@@ -167,7 +167,7 @@ class FlinkMonitor:
         since_s = before.wall_us / 1e6
         new: defaultdict[str, list[ItemRow]] = defaultdict(list)
         for file in row_files(state.folder, state.operators):
-            if file.graph == start.graph and _written_s(file.path) >= since_s:
+            if file.graph == start.graph and changed_s(file.path) >= since_s:
                 new[file.operator] += [row for row in file.rows() if row.done_us > before.wall_us]
         for name, rows in new.items():
             rows.sort(key=lambda row: row.done_us)
@@ -340,10 +340,3 @@ def cpu_s(pid: int) -> float:
     """CPU time of a process so far; 0 when there is none."""
     fields = process_stat(pid)
     return (int(fields[11]) + int(fields[12])) / TICKS_S if fields else 0.0
-
-
-def _written_s(path: Path) -> float:
-    try:
-        return path.stat().st_mtime
-    except FileNotFoundError:
-        return 0.0

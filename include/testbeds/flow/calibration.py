@@ -11,10 +11,9 @@ from include.model.errors import SpecError, unknown_name
 from include.model.topology import Topology
 from include.testbeds.calibrations import LaterSettings, Parameters, calibration_folders
 from include.testbeds.virtual import calibration as virtual
-from include.testbeds.virtual.calibration import Bounds, NotNegative, Share
+from include.testbeds.virtual.calibration import Bounds, NotNegative, Positive, Share
 
 FOLDERS = calibration_folders("flow", Path(__file__).parent)
-Positive = Annotated[float, Field(gt=0)]
 BY_OPERATOR = ("key_groups", "pass_s", "rest_s")
 """Settings of some operators; a name that the topology does not have is refused."""
 

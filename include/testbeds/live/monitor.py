@@ -9,10 +9,11 @@ from dataclasses import asdict
 import redis
 
 from include.model.compliance import LEVELS
+from include.testbeds.base import LAST_DURATIONS
 from include.testbeds.live.broker import TROUBLE
 from include.testbeds.live.hosts.provider import Usage
 from include.testbeds.live.operators.wire import Sample, now_us
-from include.testbeds.live.reading import LAST_DURATIONS, LiveReading
+from include.testbeds.live.reading import LiveReading
 from include.testbeds.live.replay import ReplayProcess, plan_of, targets_of
 from include.testbeds.live.shared_state import ItemCounts
 from include.testbeds.live.state import RunState

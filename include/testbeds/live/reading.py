@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-LAST_DURATIONS = 5
-"""N of Algorithm 1: number of recorded durations in an observation."""
-
 
 @dataclass(slots=True)
 class LiveReading:

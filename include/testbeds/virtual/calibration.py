@@ -31,6 +31,7 @@ def _in_order(bounds: tuple[float, float]) -> tuple[float, float]:
 
 
 Bounds = Annotated[tuple[float, float], AfterValidator(_in_order)]
+Positive = Annotated[float, Field(gt=0)]
 NotNegative = Annotated[float, Field(ge=0)]
 Share = Annotated[float, Field(ge=0, le=1)]
 
@@ -103,14 +104,14 @@ class VirtualCalibration(LaterSettings, BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    service_ms: dict[str, Annotated[float, Field(gt=0)]] = {}
+    service_ms: dict[str, Positive] = {}
     service_cv: NotNegative = 0.5
     arrival_cv: NotNegative = 0
     """Of the gaps between items of a source; 0 evenly spaced, 1 Poisson."""
     latency_ms: NotNegative = 5
     stalls_per_hour: NotNegative = 0
     stall_s: Bounds = (5, 20)
-    memory_factor: Annotated[float, Field(gt=0)] = 1
+    memory_factor: Positive = 1
     host_boot_s: Bounds = (30, 60)
     host_release_s: Bounds = (0, 0)
     """From the release of a host without instances until its lease ends. 0: one that is released
@@ -128,7 +129,7 @@ class VirtualCalibration(LaterSettings, BaseModel):
     cpu_when_busy: Share = 1
     """CPU share of an instance that is always busy; the rest of its time it waits for input."""
     cpu_drift: NotNegative = 0
-    cpu_drift_s: Annotated[float, Field(gt=0)] = 10
+    cpu_drift_s: Positive = 10
     """Slow relative drift of all CPU shares: its deviation and correlation time."""
     pause_on_start_s: NotNegative = 0
     pause_on_stop_s: NotNegative = 0
@@ -139,7 +140,7 @@ class VirtualCalibration(LaterSettings, BaseModel):
     prefetch: Annotated[int, Field(ge=0)] = 0
     """Most items of each queue that a broker gives an instance, the one in service included: they
     wait there even if another instance is idle. 0: an item is bound when its service begins."""
-    buffer_items: dict[str, Annotated[float, Field(gt=0)]] = {}
+    buffer_items: dict[str, Positive] = {}
     """By operator, all or none: items that one of the buffers between it and those that send to it
     holds. With them an instance has room for so many items, and what finds none waits upstream, at
     last at the source (``simulated/bounded.py``; ``QueueingNetwork`` has how many buffers there

@@ -12,7 +12,7 @@ import numpy as np
 from include.model.compliance import LEVELS
 from include.model.observation import HostSample, InstanceSample, OperatorSample
 from include.model.topology import Operator
-from include.testbeds.base import ACTS
+from include.testbeds.base import ACTS, LAST_DURATIONS
 from include.testbeds.virtual.busy import F64, I64, Watch
 from include.testbeds.virtual.calibration import VirtualCalibration
 from include.testbeds.virtual.draws import Draws
@@ -25,8 +25,6 @@ from include.testbeds.virtual.tables import (
     queue_table,
 )
 
-LAST_DURATIONS = 5
-"""N of Algorithm 1: number of recorded durations in an observation."""
 NOISE_READINGS = 32
 NOTHING = (None, None, None)
 

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from include.advise.publish import PAGE
+from include.files.whole import changed_s
 from include.results.tables.catalogue import ADVICE_RANKING
-from tidebench.page.files import changed_s, find_file
+from tidebench.page.files import find_file
 
 AS_RUN = "0"
 """The rank of the job as it was run."""

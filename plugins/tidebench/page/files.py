@@ -91,11 +91,3 @@ def with_way_back(page: str, address: str, experiment: str, there: Mapping[str, 
     )
     bar = f'<p style="margin: 0; padding: .5rem 1.4rem; font: 14px system-ui">{links}</p>'
     return re.sub(r"(<body[^>]*>)", lambda match: f"{match[1]}\n{bar}", page, count=1)
-
-
-def changed_s(path: Path) -> float:
-    """When a file was written; 0 where it is not there (any more)."""
-    try:
-        return path.stat().st_mtime
-    except OSError:
-        return 0.0

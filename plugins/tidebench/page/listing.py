@@ -10,11 +10,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from include.files.whole import csv_text
+from include.files.whole import changed_s, csv_text
 from include.results.quality.verdict import verdict_path
 from include.results.reports.results import CHOICES, SHOWN, Query, find_runs
 from tidebench.page.advice import advice_list
-from tidebench.page.files import changed_s, files_of
+from tidebench.page.files import files_of
 from tidebench.page.query import address_of, sorted_by
 
 HEADINGS: tuple[tuple[str, str, str], ...] = (
