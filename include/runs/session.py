@@ -77,7 +77,7 @@ class Session:
         samples = 0
         if measured:
             codes, names = measured["operator"]
-            slo_ms = _by_code(codes, [self.run_of.topology.operator[n].slo_ms for n in names])
+            slo_ms = np.array([self.run_of.topology.operator[n].slo_ms for n in names])[codes]
             durations_ms, samples = measured["duration_ms"], len(measured["duration_ms"])
             within = {name: int((durations_ms <= slo_ms * factor).sum()) for name, factor in LEVELS}
         activities = list(tables.get("scaling_activity", {}).get("activity", []))
@@ -153,8 +153,3 @@ def _failures(advice: Mapping[str, Sequence[Any]]) -> dict[str, dict[str, str]]:
 def failed_advisors(summaries: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     """The last error of every advisor that failed, by name, from the summaries of windows."""
     return {who: error for summary in summaries for who, error in summary.get(FAILED, {}).items()}
-
-
-def _by_code(codes: np.ndarray, values: list[float]) -> np.ndarray:
-    rows: np.ndarray = np.array(values)[codes]
-    return rows

@@ -93,9 +93,10 @@ class RunProgress:
         wholes: dict[str, pa.Table] = {}
         while (commit := store.commit(self.windows)).is_file():
             content = read_json(commit)
+            begin_s = self.windows * self.run.spec.window_s
             end_s = content["summary"]["end_min"] * 60
             decisions, queues, advice = (
-                _within(_table(store, table, self.windows, wholes), self._begin_s, end_s)
+                _within(_table(store, table, self.windows, wholes), begin_s, end_s)
                 if table != "advice" or self.run.spec.advisors
                 else []
                 for table in ("decision", "queue", "advice")
@@ -143,11 +144,6 @@ class RunProgress:
         self.advice_failed.update(dict.fromkeys((row["advisor"] for row in advice), 0))
         failed = {(row["advisor"], row["time_s"]) for row in advice if row["failed"]}
         self.advice_failed.update(advisor for advisor, _ in failed)
-
-    @property
-    def _begin_s(self) -> float:
-        """Where the window begins that is to be read next."""
-        return self.windows * self.run.spec.window_s
 
     def _recommend(self, decisions: list[Row], readings: list[Row]) -> None:
         if not decisions:

@@ -155,9 +155,9 @@ class FlowMonitor(VirtualMonitor):
         self, now_us: int, period_us: int, fleet: VirtualFleet, used: np.ndarray
     ) -> None:
         up = np.array([one.number for one in fleet.leased() if one.up_us <= now_us], dtype=int)
-        held = fleet.instances.values()
+        held, operators = fleet.instances.values(), self.queues.config.topology.operator
         on = [one.host for one in held]
-        reserved_mb = [self._memory_mb(one.operator) for one in held]
+        reserved_mb = [operators[one.operator].memory_mb for one in held]
         flavor, size = self.queues.config.flavor, fleet.hosts_leased + 1
         memory = np.bincount(on, reserved_mb, size)[up] / flavor.capacity.memory_mb
         instances = np.bincount(on, minlength=size)[up]
@@ -168,9 +168,6 @@ class FlowMonitor(VirtualMonitor):
         shares = zip(host_cpu.tolist(), memory.tolist(), runnable.tolist(), strict=True)
         self.reading.host = dict(zip(up.tolist(), shares, strict=True))
         self.keep("host_utilisation", now_us, up, host_cpu, memory, instances)
-
-    def _memory_mb(self, operator: str) -> float:
-        return self.queues.config.topology.operator[operator].memory_mb
 
     def _worth(self, sample: TenantSample) -> tuple[str, float, float, float, float, float]:
         """The row of a tenant; NaN where nothing left, zero worth without an intent."""

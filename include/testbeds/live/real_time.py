@@ -283,17 +283,15 @@ class RealTimeTestbed(Testbed, Actuator[H, I]):
         return {name: [] for name in self.leases()}
 
     def snapshot(self) -> dict[str, np.ndarray]:
+        others = {by: watch for by, watch in self._observed.items() if by != ACTS}
         plain = {
             "now_s": self._now_s,
             "handed_over": self._handed_over,
             "observed": self._observed.get(ACTS, NO_COUNTS),
-            **({"watches": others} if (others := self._watches_of_others()) else {}),
+            **({"watches": others} if others else {}),
             **self._record.to_plain(),
         }
         return {"plain": packed(plain, SNAPSHOT_VERSION)}
-
-    def _watches_of_others(self) -> dict[str, Watch]:
-        return {by: observation for by, observation in self._observed.items() if by != ACTS}
 
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
         """Go on looking after the run: time and rows from the snapshot, the world as it is now.
