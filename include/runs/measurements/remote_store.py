@@ -43,42 +43,42 @@ def local_copy(where: str) -> Iterator[Path]:
     if not is_remote(where):
         yield Path(where).resolve()
         return
-    remote, path = _open_remote(where)
+    remote, name = _open_remote(where)
     with tempfile.TemporaryDirectory(prefix="tidebench-") as root:
-        here = Path(root) / Path(path).name
+        here = Path(root) / name
         with _store_errors(where):
-            names = _remote_names(remote, path)
+            names = _remote_names(remote)
         _require_experiment(where, names)
         with _store_errors(where):
-            _fetch(remote, path, here, [name for name in names if _is_read(name)])
+            _copy([name for name in names if _is_read(name)], remote, _local(here))
         before = _files(here)
         try:
             yield here
         except BaseException as error:
             with suppress(StoreError):  # what went wrong first is what counts
-                _give_back(where, remote, path, here, before)
+                _give_back(where, remote, here, before)
             if type(error) is StoreError:
                 raise StoreError(str(error).replace(str(here), without_secrets(where))) from error
             raise
-        _give_back(where, remote, path, here, before)
+        _give_back(where, remote, here, before)
         made = _files(here)
         old = [name for name in names if name.split("/")[0] in MADE_HERE and name not in made]
         with _store_errors(where):
-            _for_each(old, lambda name: remote.delete_file(f"{path}/{name}"))
+            _for_each(old, remote.delete_file)
 
 
 def copy(source: Path, target: str) -> int:
     """Copy the folder of an experiment to a URI that ends with its name; returns how many files
     that were. Raises as ``local_copy``."""
-    remote, path = _open_remote(target)
+    remote, name = _open_remote(target)
     files = list(_files(source))
     if not files:
         raise StoreError(f"{source} is no folder with files; name that of an experiment")
-    if Path(path).name != source.name:
+    if name != source.name:
         how = f"end it with the name of the experiment: {without_secrets(target)}/{source.name}"
         raise SpecError(without_secrets(target), [how])
     with _store_errors(target):
-        _send(remote, path, source, files)
+        _send(remote, source, files)
     return len(files)
 
 
@@ -89,8 +89,9 @@ def without_secrets(where: str) -> str:
 
 
 def _open_remote(where: str) -> tuple[FileSystem, str]:
+    """The folder at a URI, as the root of a file system, and its name."""
     import pyarrow as pa
-    from pyarrow.fs import FileSystem
+    from pyarrow.fs import FileSystem, SubTreeFileSystem
 
     if _PASSWORD.search(where):
         how = "take the password out of the URI; it is read from the environment"
@@ -106,7 +107,7 @@ def _open_remote(where: str) -> tuple[FileSystem, str]:
         raise StoreError(f"{without_secrets(where)}: {error}; see that it answers") from error
     if not path.strip("/"):
         raise SpecError(without_secrets(where), [f"it names no folder; {how}"])
-    return remote, path.rstrip("/")
+    return SubTreeFileSystem(path.rstrip("/"), remote), Path(path).name
 
 
 def _require_experiment(where: str, names: Sequence[str]) -> None:
@@ -140,44 +141,41 @@ def _store_errors(where: str) -> Iterator[None]:
         ) from error
 
 
-def _fetch(remote: FileSystem, path: str, here: Path, names: Sequence[str]) -> None:
-    from pyarrow.fs import LocalFileSystem, copy_files
-
-    def fetch(name: str) -> None:
-        target = here / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        copy_files(f"{path}/{name}", str(target), remote, LocalFileSystem())
-
-    _for_each(names, fetch)
-
-
 def _give_back(
-    where: str, remote: FileSystem, path: str, here: Path, before: dict[str, tuple[int, int]]
+    where: str, remote: FileSystem, here: Path, before: dict[str, tuple[int, int]]
 ) -> None:
     with _store_errors(where):
         now = _files(here)
-        _send(remote, path, here, [name for name in now if now[name] != before.get(name)])
+        _send(remote, here, [name for name in now if now[name] != before.get(name)])
 
 
-def _send(remote: FileSystem, path: str, here: Path, names: Sequence[str]) -> None:
+def _send(remote: FileSystem, here: Path, names: Sequence[str]) -> None:
     """Manifests last, so that a run is complete where it is sent to once it is there."""
-    from pyarrow.fs import LocalFileSystem, copy_files
-
-    for folder in sorted({f"{path}/{name}".rpartition("/")[0] for name in names}):
-        remote.create_dir(folder)
     last = set(fnmatch.filter(names, MANIFESTS))
-    for group in ([name for name in names if name not in last], sorted(last)):
-        _for_each(
-            group,
-            lambda name: copy_files(str(here / name), f"{path}/{name}", LocalFileSystem(), remote),
-        )
+    _copy([name for name in names if name not in last], _local(here), remote)
+    _copy(sorted(last), _local(here), remote)
 
 
-def _remote_names(remote: FileSystem, path: str) -> list[str]:
+def _copy(names: Sequence[str], source: FileSystem, target: FileSystem) -> None:
+    from pyarrow.fs import copy_files
+
+    for folder in sorted({name.rpartition("/")[0] for name in names} - {""}):
+        target.create_dir(folder)
+    _for_each(names, lambda name: copy_files(name, name, source, target))
+
+
+def _local(folder: Path) -> FileSystem:
+    from pyarrow.fs import LocalFileSystem, SubTreeFileSystem
+
+    folder.mkdir(parents=True, exist_ok=True)
+    return SubTreeFileSystem(str(folder), LocalFileSystem())
+
+
+def _remote_names(remote: FileSystem) -> list[str]:
     from pyarrow.fs import FileSelector
 
-    selector = FileSelector(path, allow_not_found=True, recursive=True)
-    return [file.path[len(path) + 1 :] for file in remote.get_file_info(selector) if file.is_file]
+    selector = FileSelector("", allow_not_found=True, recursive=True)
+    return [file.path for file in remote.get_file_info(selector) if file.is_file]
 
 
 def _for_each(names: Sequence[str], act: Callable[[str], object]) -> None:
