@@ -46,7 +46,6 @@ class FlinkMonitor:
         self._unanswered = False
 
     def read(self, time_s: float) -> None:
-        """The reading of a monitoring time, which is now or has just passed."""
         state, before = self._state, self._state.seen
         reading = FlinkReading(**{**asdict(before), "time_s": time_s, "missed": False})
         reading.wall_us = now_us()

@@ -51,7 +51,6 @@ class FlinkReconciler:
         self._misplaced = 0
 
     def reconcile(self) -> float:
-        """Settle, and return in how many seconds to do so again."""
         state = self._state
         before = state.to_plain()
         self._look_after_job_manager()

@@ -29,7 +29,6 @@ class LiveMonitor:
         self._late_ms = {op.name: twice * op.slo_ms for op in topology.operators}
 
     def read(self, time_s: float) -> None:
-        """Take the reading of monitoring time ``time_s``, which is now or has just passed."""
         state, before = self._state, self._state.reading
         reading = LiveReading(**{**asdict(before), "time_s": time_s, "missed": False})
         reading.wall_us = now_us()

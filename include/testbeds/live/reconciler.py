@@ -117,7 +117,6 @@ class LiveReconciler:
         self._asked: dict[int, Future[dict[str, Container]]] = {}
 
     def reconcile(self) -> float:
-        """Reconcile, and return the wall seconds until the next time."""
         state = self._state
         before = state.fleet.to_plain()
         answers = self._containers()

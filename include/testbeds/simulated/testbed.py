@@ -163,7 +163,6 @@ class SimulatedTestbed(VirtualTestbed):
         return self._start(operator, host, "upscaling")
 
     def stop(self, instance: VirtualInstance, serves_s: float) -> None:
-        """Stop an instance gracefully, or kill it after ``serves_s``."""
         self._stop(instance, serves_s)
         self.cloud.log(
             self.now_us, "downscaling", instance.operator, instance.name, f"host-{instance.host}"
