@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import re
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -27,23 +29,33 @@ def request_(tmp_path: Path) -> AdviceRequest:
     return AdviceRequest(recording=str(tmp_path / "job.csv"), objective="90 % within 1 s")
 
 
-def test_everything_that_is_wrong_is_told_at_once(tmp_path: Path) -> None:
-    asked = AdviceRequest(
-        recording=str(tmp_path / "none.csv"),
-        objective="fast",
-        prices="gold",
-        per_host=0,
-        seeds=101,
-        controllers=("hpa", "hpaa"),
-    )
-
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        (
+            {"recording": "none.csv", "objective": "fast", "prices": "gold", "per_host": 0,
+             "seeds": 101, "controllers": ("hpa", "hpaa")},
+            ["none.csv", "'fast'", "'gold'", "per_host", "seeds", "Did you mean 'hpa'"],
+        ),
+        ({"columns": "speed=x", "objective": "soon"}, ["'speed'", "'soon'", "columns are: time_s"]),
+        ({"platform": "esc"}, ["unknown platform 'esc'. Did you mean 'ecs'"]),
+        ({"recorded": "hpa, CPU 3 %"}, [r"--recorded.*\n.*Did you mean 'hpa, CPU 35 %'"]),
+        ({"recorded": "hpa"}, ["Did you mean 'hpa, CPU 35 %' or .*; hpa, CPU 70 %; "]),
+        ({"recorded": "hpa target=1"}, ["target_cpu"]),
+        ({"recorded": "hpa 0.4"}, ["NAME=VALUE"]),
+        ({"recorded": "hpa target_cpu=0.4 target_cpu=0.5"}, ["given twice"]),
+        ({"recorded": "fixed instances_each=6"}, ["4 to 4 instances were recorded"]),
+        ({"recorded": " "}, ["or write a controller"]),
+    ],
+)  # fmt: skip
+def test_everything_that_is_wrong_with_a_request_is_told_at_once(
+    request_: AdviceRequest, changes: dict[str, Any], said: list[str]
+) -> None:
     with pytest.raises(SpecError) as caught:
-        case_of(asked)
-
-    told = "\n".join(caught.value.problems)
-    for part in ("none.csv", "'fast'", "'gold'", "per_host", "seeds", "Did you mean 'hpa'"):
-        assert part in told
-    assert len(caught.value.problems) == 6
+        case_of(replace(request_, **changes))
+    told = str(caught.value)
+    assert all(re.search(one, told) for one in said), told
+    assert len(caught.value.problems) == len(said)
 
 
 def test_a_percentile_of_latency_tells_nothing_of_a_higher_one(
@@ -152,15 +164,6 @@ def test_a_moment_without_instances_ends_no_lease(tmp_path: Path, request_: Advi
     assert fewer.cost_per_month == pytest.approx(2 * 0.2 * 730 + 2 * 0.2 * begun * 730 / hours)
 
 
-def test_a_bad_mapping_is_told_with_the_rest(request_: AdviceRequest) -> None:
-    with pytest.raises(SpecError) as caught:
-        case_of(replace(request_, columns="speed=x", objective="soon"))
-
-    told = "\n".join(caught.value.problems)
-    assert "'speed'" in told
-    assert "'soon'" in told
-
-
 def test_what_is_kept_is_what_was_asked(tmp_path: Path, request_: AdviceRequest) -> None:
     (tmp_path / "mine.yaml").write_text(BOOK)
     asked = replace(request_, prices=str(tmp_path / "mine.yaml"), seeds=2, controllers=("hpa",))
@@ -225,15 +228,6 @@ def test_sizes_that_were_looked_for_once_are_kept(
     assert open_case(tmp_path / "out").policies == kept.policies
 
 
-WRONG_SCALERS = (
-    ("hpa target=1", "target_cpu"),
-    ("hpa 0.4", "NAME=VALUE"),
-    ("hpa target_cpu=0.4 target_cpu=0.5", "given twice"),
-    ("fixed instances_each=6", "4 to 4 instances were recorded"),
-    (" ", "or write a controller"),
-)
-
-
 def test_the_recorded_policy_is_the_count_that_never_changed_or_what_is_named(
     tmp_path: Path, request_: AdviceRequest
 ) -> None:
@@ -242,19 +236,12 @@ def test_the_recorded_policy_is_the_count_that_never_changed_or_what_is_named(
     named = case_of(replace(asked, recorded="hpa, CPU 35 %")).recorded
     assert named
     assert named.options["target_cpu"] == 0.35
-    with pytest.raises(SpecError, match=r"--recorded.*\n.*Did you mean 'hpa, CPU 35 %'"):
-        case_of(replace(asked, recorded="hpa, CPU 3 %"))
-    with pytest.raises(SpecError, match=r"Did you mean 'hpa, CPU 35 %' or .*; hpa, CPU 70 %; "):
-        case_of(replace(asked, recorded="hpa"))
     own = case_of(replace(asked, recorded="hpa target_cpu=0.4"))
     assert own.recorded in own.policies
     assert own.recorded.options["target_cpu"] == 0.4
     assert case_of(replace(asked, recorded="keda")).recorded.controller == "keda"
     assert case_of(replace(asked, recorded=" hpa  target_cpu=0.35 ")).recorded == named
     assert case_of(replace(asked, recorded="fixed instances_each=4")).recorded == fixed(4)
-    for wrong, why in WRONG_SCALERS:
-        with pytest.raises(SpecError, match=why):
-            case_of(replace(asked, recorded=wrong))
     assert WHAT_SCALED not in case_of(asked).job.notes
     head, *rows = (tmp_path / "job.csv").read_text().splitlines()
     fewer = [line.removesuffix(",4") + ",3" for line in rows[-60:]]
@@ -286,8 +273,6 @@ def test_what_to_paste_is_for_the_platform_that_is_asked_for_or_recorded(
 ) -> None:
     assert case_of(request_).question.platforms == ("kubernetes",)
     assert case_of(replace(request_, platform="ecs")).question.platforms == ("ecs",)
-    with pytest.raises(SpecError, match=r"unknown platform 'esc'\. Did you mean 'ecs'"):
-        case_of(replace(request_, platform="esc"))
     path = tmp_path / "job.csv"
     path.write_text(path.read_text().replace("instances", "task_managers", 1))
     keep_case(request_, tmp_path / "out")

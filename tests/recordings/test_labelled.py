@@ -102,27 +102,25 @@ def test_a_subtask_that_is_missing_for_a_moment_makes_the_sum_unknown_not_small(
     np.testing.assert_allclose(taken[80:], 1.5 * load[80:])
 
 
+NAMELESS: Series = ({"__name__": FLINK + "numRecordsInPerSecond", "job": "x"}, rates(1.0))
+UNKNOWN: Series = ({"__name__": "up", "task_name": "x"}, rates(1.0))
+
+
 @pytest.mark.parametrize(
-    ("mapping", "said"),
+    ("series", "mapping", "said"),
     [
-        ({"operator": "bolt"}, "no series has a label 'bolt'; write operator=LABEL with one of"),
-        ({"busyy": "x"}, "unknown signal 'busyy'. Did you mean 'busy'?"),
-        ({"in": f"{FLINK}numRecordsInPerSecnd"}, "unknown metric"),
-        ({"busy": f"{FLINK}busyTimeMsPerSecond@ns"}, "busy: unknown unit ns; it can be in @share"),
-        ({"busy": f"{FLINK}busyTimeMsPerSecond"}, "is above 1"),
+        (JOB, {"operator": "bolt"}, "no series has a label 'bolt'; write operator=LABEL with one"),
+        (JOB, {"busyy": "x"}, "unknown signal 'busyy'. Did you mean 'busy'?"),
+        (JOB, {"in": f"{FLINK}numRecordsInPerSecnd"}, "unknown metric"),
+        (JOB, {"busy": f"{FLINK}busyTimeMsPerSecond@ns"}, "busy: unknown unit ns; it can be in @s"),
+        (JOB, {"busy": f"{FLINK}busyTimeMsPerSecond"}, "is above 1"),
+        ([*JOB, NAMELESS], {}, "has no label task_name"),
+        ([NAMELESS], {}, "no label names an operator"),
+        ([UNKNOWN], {}, "no metric is known"),
     ],
 )
-def test_what_cannot_be_read_is_told(tmp_path: Path, mapping: dict[str, str], said: str) -> None:
+def test_series_that_cannot_be_read_are_told(
+    tmp_path: Path, series: list[Series], mapping: dict[str, str], said: str
+) -> None:
     with pytest.raises(SpecError, match=re.escape(said)):
-        read_operators(response(tmp_path, *JOB), mapping)
-
-
-def test_series_without_the_label_or_a_known_metric_are_told(tmp_path: Path) -> None:
-    nameless: Series = ({"__name__": FLINK + "numRecordsInPerSecond", "job": "x"}, rates(1.0))
-    with pytest.raises(SpecError, match="has no label task_name"):
-        read_operators(response(tmp_path, *JOB, nameless), {})
-    with pytest.raises(SpecError, match="no label names an operator"):
-        read_operators(response(tmp_path, nameless), {})
-    other: Series = ({"__name__": "up", "task_name": "x"}, rates(1.0))
-    with pytest.raises(SpecError, match="no metric is known"):
-        read_operators(response(tmp_path, other), {})
+        read_operators(response(tmp_path, *series), mapping)

@@ -63,6 +63,10 @@ def test_everything_wrong_is_told_at_once(tmp_path):
         ),
         ({"default": {"least": 1}}, "default: most and most_at_once missing"),
         ({"default": None}, "name an operator"),
+        *(
+            ({"quiet": [hours]}, "the same; leave both out for the whole day")
+            for hours in ({"begin": "08:00", "end": "08:00"}, {"begin": "24:00"}, {"end": "00:00"})
+        ),
     ],
 )
 def test_limits_that_do_not_fit_each_other_are_refused(given, message):
@@ -114,11 +118,3 @@ def test_a_time_that_yaml_leaves_as_text_needs_no_quotes(tmp_path):
 def test_hours_that_never_end_are_told_so():
     always = limits_of(quiet=[{"begin": "00:00", "end": "24:00"}])
     assert always.quiet_until(0.0).year == 9999
-
-
-@pytest.mark.parametrize(
-    "hours", [{"begin": "08:00", "end": "08:00"}, {"begin": "24:00"}, {"end": "00:00"}]
-)
-def test_hours_that_begin_when_they_end_are_refused(hours):
-    with pytest.raises(ValueError, match="the same; leave both out for the whole day"):
-        limits_of(quiet=[hours])

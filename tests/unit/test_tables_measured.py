@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -61,17 +62,33 @@ def _part(folder: Path, table: str) -> Path:
     return next(iter(sorted(parts.iterdir())))
 
 
-def test_a_torn_file_is_named(folder: Path) -> None:
-    torn = _part(folder, "queue")
-    torn.write_bytes(torn.read_bytes()[:-20])
-    with pytest.raises(StoreError, match=f"{torn}.*cannot be read"):
-        check_files(folder, [RUN])
+def torn(part: Path) -> None:
+    part.write_bytes(part.read_bytes()[:-20])
 
 
-def test_a_file_of_another_version_is_named(folder: Path) -> None:
-    other = _part(folder, "lease")
-    pq.write_table(pa.table({"host": ["h"]}), other)
-    with pytest.raises(StoreError, match=f"{other} has the columns host; this version writes"):
+def of_another_version(part: Path) -> None:
+    pq.write_table(pa.table({"host": ["h"]}), part)
+
+
+def without_its_first_row(part: Path) -> None:
+    pq.write_table(pq.ParquetFile(part).read().slice(1), part)
+
+
+@pytest.mark.parametrize(
+    ("table", "damage", "said"),
+    [
+        ("queue", torn, "{part}.*cannot be read"),
+        ("lease", of_another_version, "{part} has the columns host; this version writes"),
+        ("run", without_its_first_row, "{part} has 0 rows instead of one"),
+        ("operator", Path.unlink, "holds no file"),
+    ],
+)
+def test_a_file_that_is_not_as_a_run_writes_it_is_named(
+    folder: Path, table: str, damage: Callable[[Path], None], said: str
+) -> None:
+    part = _part(folder, table)
+    damage(part)
+    with pytest.raises(StoreError, match=said.format(part=part)):
         check_files(folder, [RUN])
 
 
@@ -80,24 +97,11 @@ def test_a_file_that_is_not_what_the_run_has_written_is_named(folder: Path) -> N
     listed = [{"path": str(part.relative_to(folder)), "sha256": digest(part)}]
     (folder / "runs" / RUN / "manifest.json").write_text(json.dumps({"parts": listed}))
     check_files(folder, [RUN])
-    pq.write_table(pq.ParquetFile(part).read().slice(1), part)
+    without_its_first_row(part)
     with pytest.raises(StoreError, match=f"{part} is damaged"):
         check_files(folder, [RUN])
     part.unlink()
     with pytest.raises(StoreError, match=f"{part} is missing"):
-        check_files(folder, [RUN])
-
-
-def test_a_run_that_says_nothing_of_itself_is_refused(folder: Path) -> None:
-    part = _part(folder, "run")
-    pq.write_table(pq.ParquetFile(part).read().slice(1), part)
-    with pytest.raises(StoreError, match=f"{part} has 0 rows instead of one"):
-        check_files(folder, [RUN])
-
-
-def test_a_complete_run_without_operators_is_refused(folder: Path) -> None:
-    _part(folder, "operator").unlink()
-    with pytest.raises(StoreError, match="holds no file"):
         check_files(folder, [RUN])
 
 
