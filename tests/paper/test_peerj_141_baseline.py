@@ -6,7 +6,7 @@ import pytest
 from msgspec import structs
 
 from include.controllers import CONTROLLERS
-from include.controllers.peerj141.threshold import READINGS, Threshold
+from include.controllers.peerj141.threshold import READINGS
 from include.model.decision import (
     Decision,
     LeaseHost,
@@ -190,16 +190,3 @@ def test_a_lease_whose_btu_has_ended_is_prolonged(left_s: float, prolonged: bool
         {"h1": "O1"}, a_sample("O1"), hosts=[a_host("h1", paid_until_s=3600.0 + left_s)]
     )
     assert decide(observation).actions == ((ProlongLease("h1"),) if prolonged else ())
-
-
-def test_thresholds_that_contradict_each_other_are_named() -> None:
-    assert list(Threshold(setting=a_setting()).problems()) == []
-    contradiction = Threshold(
-        setting=a_setting(),
-        interval_s=0.0,
-        scale_up_above_items=100,
-        scale_up_twice_above_items=99,
-        scale_down_below_items=101,
-        reading="text",
-    )
-    assert len(list(contradiction.problems())) == 4

@@ -143,12 +143,3 @@ def test_btu_runtime_retires_hosts_after_its_last_operator_only() -> None:
     assert not any(isinstance(action, ProlongLease) for action in first)
     after = ask(world(TAKEN, **{**ends, "now_s": 630.0}))
     assert any(isinstance(action, ProlongLease | ReleaseHost) for action in after)
-
-
-@BOTH
-def test_times_that_cannot_work_are_named(build: Callable[..., Any]) -> None:
-    (problem,) = build(setting=a_setting(), interval_s=60.0).problems()
-    assert "interval_s (60.0)" in problem
-    assert "round_s (60.0)" in problem
-    assert not list(build(setting=a_setting()).problems())
-    assert not list(build(setting=a_setting(), interval_s=60.0, boot_blocks=False).problems())

@@ -206,17 +206,3 @@ def test_the_preprint_decides_every_20_s_without_a_20_percent_limit() -> None:
     )
     stops = preprint.decide(BtuMemory(), observation)[1].actions
     assert [type(action) for action in stops] == [StopInstance] * 3 + [ReleaseHost]
-
-
-def test_options_that_make_no_sense_are_named() -> None:
-    assert list(PAPER.problems()) == []
-    broken = Btu(
-        setting=a_setting(),
-        interval_s=0.0,
-        observations=1,
-        formula="finale",
-        release_limit_share=1.5,
-    )
-    problems = list(broken.problems())
-    assert len(problems) == 4
-    assert any("Did you mean 'final'?" in problem for problem in problems)

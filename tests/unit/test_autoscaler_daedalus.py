@@ -142,10 +142,3 @@ def test_nothing_changes_within_three_minutes_of_a_change():
 def test_an_operator_that_nobody_read_is_left_alone():
     looks = [looked(60.0 * minute, look("O1", 2)) for minute in range(10)]
     assert asked_for(DAEDALUS, *looks) == [{}] * 10
-
-
-def test_defaults_are_those_of_the_source():
-    """config.py, recovery_time.py, forecasting.py, execution_manager.py, capacity.py."""
-    assert (DAEDALUS.interval_s, DAEDALUS.max_instances) == (60, 18)
-    assert (DAEDALUS.up_s, DAEDALUS.down_s) == (30, 15)
-    assert (DAEDALUS.wait_s, DAEDALUS.settle_s) == (180, 600)

@@ -64,7 +64,3 @@ def test_it_never_scales_down():
 
 def test_an_operator_that_works_off_a_backlog_holds_up_nobody():
     assert looks(((100, 300), (0, 0))) == [{}]
-
-
-def test_defaults_are_those_of_the_source():
-    assert (DHALION.interval_s, DHALION.noise_ms, DHALION.wait_s) == (60, 20, 180)

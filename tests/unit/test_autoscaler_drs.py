@@ -186,8 +186,3 @@ def test_nothing_is_decided_before_every_source_was_read():
 def test_only_operators_that_nothing_reaches_have_worked_yet():
     """No time is expected of them, so there is nothing to correct."""
     assert decided(DRS, (1, 1), ((10, 0), (0, 1)), (1.0, 0.5), (0, 800)) == {"O2": 1}
-
-
-def test_defaults_are_those_of_the_source():
-    """OPTIMIZE_INTERVAL is 30 s; the QoS of 5000 ms is an option, qos_ms."""
-    assert Drs(setting=DRS.setting).interval_s == 30

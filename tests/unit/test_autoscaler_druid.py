@@ -93,8 +93,3 @@ def test_a_scale_down_waits_half_an_hour_and_goes_two_counts():
 def test_without_a_rate_it_says_nothing():
     looks = [looked(15.0 * turn, look("O1", 2, busy_share=0.9)) for turn in range(50)]
     assert asked_for(DRUID, *looks) == [{}] * 50
-
-
-def test_options_that_make_no_sense():
-    wrong = Druid(setting=a_setting(), version="1", optimal_idle=1.5, min_instances=101)
-    assert len([*wrong.problems()]) == 3

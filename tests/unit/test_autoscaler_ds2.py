@@ -13,7 +13,7 @@ from include.controllers.autoscalers.ds2 import Ds2, optimal_instances
 from include.controllers.autoscalers.rates import Paths
 from include.model.decision import Reason
 from include.model.topology import Edge, Source
-from include.testing.builders import a_setting, a_topology, an_operator
+from include.testing.builders import a_setting, a_topology
 from tests.autoscaler_world import asked_for, look, looked
 
 DS2 = Ds2(setting=a_setting(a_topology("O1", "O2")))
@@ -124,9 +124,3 @@ def test_a_source_that_nobody_can_read_leaves_what_it_feeds_alone():
     paths = Paths(chain(1, 1, ("S1", "S2")))
     assert paths.source_rates({"O1": 10.0}) == {}
     assert optimal_instances(paths, {}, {"O1": 4.0, "O2": 4.0}, 0.0) == {}
-
-
-def test_settings_are_those_of_the_sample():
-    """config/ds2.toml: 10 s, which the readings make 15, a warm-up of 2, activation 1, factor 0."""
-    ours = Ds2(setting=a_setting(a_topology(an_operator("O1"))))
-    assert (ours.interval_s, ours.warm_up, ours.activation, ours.factor) == (15, 2, 1, 0)

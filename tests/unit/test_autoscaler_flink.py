@@ -206,10 +206,6 @@ def test_no_time_to_catch_up_means_that_lag_and_restarts_do_not_count():
     assert rules._catch_up({"O1": 9000.0}) == {"O1": 0.0, "O2": 0.0}
 
 
-def test_a_version_that_never_was_is_a_problem():
-    assert list(flink(version="0.9").problems())
-
-
 def test_lag_of_the_entries_counts_over_the_time_to_catch_up():
     """9000 items in half an hour are 5/s more: 20 * 1.595 + 5 = 37/s, of 20/s each 2, not 1."""
     assert FLINK.wanted("O1", vertex(1, 20.0, 40.0, 5.0)) == 1
@@ -226,11 +222,3 @@ def test_a_backlog_of_five_minutes_stops_scale_downs():
 def test_nothing_is_decided_about_what_was_not_read():
     looks = [looked(60.0 * minute, look("O1", 1)) for minute in range(40)]
     assert asked_for(FLINK, *looks) == [{}] * 40
-
-
-def test_defaults_are_those_of_the_source():
-    """AutoScalerOptions."""
-    assert (FLINK.target_share, FLINK.boundary, FLINK.most_down) == (0.7, 0.3, 0.6)
-    assert (FLINK.catch_up_s, FLINK.restart_s, FLINK.most_up) == (1800, 300, 100_000)
-    assert (FLINK.stabilise_s, FLINK.window_s, FLINK.scale_down_after_s) == (300, 900, 3600)
-    assert (FLINK.min_instances, FLINK.max_instances, FLINK.backlog_lag_s) == (1, 200, 300)

@@ -100,26 +100,9 @@ def test_nothing_starts_while_the_rule_asks_for_fewer():
     assert without.normalised(30.0, 4, 2, history, ()) == 8
 
 
-def test_defaults_are_those_of_the_source():
-    assert (HPA.interval_s, HPA.target_cpu, HPA.tolerance, HPA.stabilise_s) == (15, 0.8, 0.1, 300)
-
-
 def test_a_failed_read_recommends_nothing():
     """Neither is an operator touched nor its history that was not read."""
     memory, _ = HPA.targets(HPA.initial_memory(), looked(0, look("O1", 2, cpu=[0.8, 0.8])))
     later, targets = HPA.targets(memory, looked(15, look("O1", 2)))
     assert targets == {}
     assert later == memory
-
-
-def test_options_that_make_no_sense_are_named():
-    rules = {"windows": 3, "select": "most", "policies": [{"percent": 0, "period_s": 15}]}
-    behavior = {"scale_up": rules, "scale_sideways": {}}
-    wrong = Hpa(
-        setting=a_setting(), target_cpu=1.5, release="at once", min_instances=101, behavior=behavior
-    )
-    problems = "\n".join(wrong.problems())
-    names = ("target_cpu", "release", "min_instances", "windows", "select", "policies", "sideways")
-    for name in names:
-        assert name in problems
-    assert not [*HPA.problems()]

@@ -56,11 +56,6 @@ def test_a_failed_read_is_no_reading():
     assert KEDA.targets(KEDA.initial_memory(), looked(0)) == (KEDA.initial_memory(), {})
 
 
-def test_defaults_are_those_of_the_source():
-    """defaultRabbitMQQueueLength is 20."""
-    assert (KEDA.items_each, KEDA.max_instances, KEDA.stabilise_s) == (20, 100, 300)
-
-
 KAFKA = Keda(setting=a_setting(), scaler="kafka", items_each=10, partitions=5)
 
 
@@ -105,9 +100,3 @@ def test_nothing_is_asked_for_below_the_activation():
     for waiting, wanted in ((50, 2), (51, 6)):
         now = looked(0, look("O1", 2, waiting=waiting))
         assert asked_for(keda, now) == [{"O1": wanted}]
-
-
-def test_options_of_kafka_that_exclude_each_other():
-    wrong = Keda(setting=a_setting(), limit_to_lag=True, allow_idle=True, even_partitions=True)
-    assert len([*wrong.problems()]) == 2
-    assert len([*Keda(setting=a_setting(), scaler="sqs").problems()]) == 1

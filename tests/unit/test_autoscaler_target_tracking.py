@@ -61,13 +61,3 @@ def test_missing_data_changes_no_alarm():
 
 def test_it_keeps_one_instance():
     assert run([0.0] * 40, start=3)[-1] == 1
-
-
-def test_defaults_are_those_of_the_source():
-    assert (TRACKING.interval_s, TRACKING.out_periods, TRACKING.in_periods) == (60, 3, 15)
-    assert (TRACKING.out_cooldown_s, TRACKING.in_cooldown_s) == (300, 300)
-    assert TRACKING.target_share == 0.5
-
-
-def test_shares_above_one_make_no_sense():
-    assert [*TargetTracking(setting=a_setting(), target_share=50.0).problems()]

@@ -57,8 +57,3 @@ def test_it_replaces_what_was_lost() -> None:
 def test_it_prolongs_leases_and_keeps_empty_hosts() -> None:
     hosts = [a_host("h1", paid_until_s=3600.0), a_host("h2", paid_until_s=3601.0)]
     assert actions(an_observation(hosts=hosts)) == (ProlongLease("h1"),)
-
-
-def test_options_that_make_no_sense_are_named() -> None:
-    assert list(Fixed(setting=SETTING).problems()) == []
-    assert len(list(Fixed(setting=SETTING, interval_s=-1.0, instances_each=-1).problems())) == 2

@@ -267,21 +267,3 @@ def test_every_decision_after_the_first_measurement_can_be_carried_out(observati
         controller = CONTROLLERS[name].build(setting=SETTING, successive=1, lower=0.4, grace_s=0.0)
         _, decision = controller.decide(controller.initial_memory(), observation)
         Replay(observation).run(decision)
-
-
-@pytest.mark.parametrize(
-    ("options", "problem"),
-    [
-        ({"lower": 0.7}, "0 <= lower < target < upper <= 1"),
-        ({"grace_s": -1.0}, "grace_s must not be negative"),
-        ({"fill_to": "brim"}, "fill_to must be one of target, upper, full"),
-        ({"step": 0.3}, "step must divide 1"),
-        ({"successive": 0}, "successive must be at least 1"),
-        ({"imp": 2.0}, "imp must lie between 0 and 1"),
-        ({"penalty": -1.0}, "penalty must not be negative"),
-        ({"dur": 0.0}, "dur must be above 0"),
-    ],
-)
-def test_options_that_make_no_sense(options, problem):
-    controller = CONTROLLERS["fugu-sarsa"].build(setting=SET, **options)
-    assert any(problem in message for message in controller.problems())
