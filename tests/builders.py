@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import astuple, replace
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from include.controllers.placement import FreeCapacities, FreeCapacity
 from include.experiment.spec import RunSpec
 from include.model.decision import Action, LeaseHost, Outcome, StartInstance
 from include.model.host import HostFlavor
 from include.model.topology import Topology
+from include.runs.measurements.store import to_arrow
 from include.testbeds import TESTBEDS
 from include.testbeds.base import TestbedConfig
 from include.testing.builders import SMALL, decision
@@ -75,6 +77,31 @@ def measured_at(testbed: Any, at_s: float) -> Any:
     """What was measured until this time and nobody has taken yet."""
     testbed.advance_to(at_s)
     return testbed.take_measurements()
+
+
+def resumed(testbed: Any) -> Any:
+    """Another testbed of the same configuration, from a snapshot of this one on."""
+    other = type(testbed)(testbed.config)
+    other.restore(testbed.snapshot())
+    return other
+
+
+def rows_cut(
+    testbed: Any, moves: Mapping[float, Sequence[Action]], cuts_s: Collection[float], end_s: float
+) -> tuple[dict[str, pa.Table], Any]:
+    """What is measured to the end by a testbed that is stored and taken up again at every cut,
+    after the moves of that time; and that testbed."""
+    parts: dict[str, list[pa.Table]] = {}
+    for t_s in sorted({*moves, *cuts_s, end_s}):
+        testbed.advance_to(t_s)
+        if t_s in moves:
+            testbed.apply(decision(*moves[t_s]))
+        if t_s in cuts_s or t_s == end_s:
+            for table, columns in testbed.take_measurements().items():
+                parts.setdefault(table, []).append(to_arrow(table, columns))
+            testbed = resumed(testbed)
+    rows = {table: pa.concat_tables(taken).combine_chunks() for table, taken in parts.items()}
+    return rows, testbed
 
 
 def run_spec(**changes: Any) -> RunSpec:

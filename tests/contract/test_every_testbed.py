@@ -20,7 +20,7 @@ from include.runs.measurements.store import to_arrow
 from include.testbeds import TESTBEDS
 from include.testing.builders import SMALL, a_topology, an_operator, decision
 from include.workloads.pattern import Levels
-from tests.builders import a_config, apply_at, measured_at, seen_at
+from tests.builders import a_config, apply_at, measured_at, resumed, seen_at
 
 EMBEDDED = tuple(name for name, one in TESTBEDS.items() if not one.real_time)
 
@@ -79,8 +79,7 @@ def test_a_look_takes_nothing_from_whoever_observes(testbed, build):
     assert looked.operators["O1"].arrived_items == pytest.approx(240, abs=3)
     assert testbed.look() == looked
     testbed.take_measurements()
-    other = build()
-    other.restore(testbed.snapshot())
+    other = resumed(testbed)
     assert testbed.observe() == other.observe() == looked
     assert testbed.look().operators["O1"].arrived_items == 0
 
@@ -95,8 +94,7 @@ def test_who_observes_takes_nothing_from_others(testbed, build):
     testbed.advance_to(75)
     testbed.observe("advisor")
     testbed.take_measurements()
-    other = build()
-    other.restore(testbed.snapshot())
+    other = resumed(testbed)
     for each in (testbed, other):
         each.advance_to(120)
         acts, advises = each.observe(), each.observe("advisor")

@@ -10,7 +10,7 @@ from include.model.topology import Keyed
 from include.testbeds.simulated import kernel
 from include.testbeds.virtual.key_groups import loads_of_instances, sizes_of_keys
 from include.testing.builders import a_topology, an_operator
-from tests.kernel.worlds import a_network, poisson_us, publish, records_cut, waiting_items
+from tests.kernel.worlds import a_network, poisson_us, publish, waiting_items
 
 S = 1_000_000
 
@@ -94,16 +94,6 @@ def test_items_are_sent_once_there_is_room() -> None:
     rows = network.take_records()
     assert (rows[:, kernel.R_WAIT_US] / S).tolist() == pytest.approx([0, 1, 1, 1], abs=1e-3)
     assert (rows[:, kernel.R_AGE_US] / S).tolist() == pytest.approx([1, 2, 3, 4], abs=1e-3)
-
-
-def test_results_do_not_depend_on_cuts_and_survive_a_snapshot() -> None:
-    def fresh():
-        return a_chain(300.0, 200.0, 250.0, room=3, servers=2, level=9.0, duration_s=90)
-
-    expected = records_cut(fresh, [], 100 * S)
-    assert len(expected) > 1000
-    cuts_us = (np.arange(0.7, 100, 0.7) * S).round().astype(int).tolist()
-    assert np.array_equal(records_cut(fresh, cuts_us, 100 * S), expected)
 
 
 def test_what_was_in_buffers_stays_together_and_comes_first() -> None:

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from include.model.decision import LeaseHost, StartInstance, StopInstance
 from include.model.topology import Edge, Source, Topology
 from include.testbeds.simulated import kernel
-from include.testbeds.simulated.network import QueueingNetwork
 from include.testbeds.simulated.testbed import SimulatedTestbed
 from include.testing.builders import SMALL, a_topology, an_operator, decision
-from tests.builders import a_config, apply_at, seen_at
-from tests.kernel.worlds import a_network, column, poisson_us, publish, records_cut, waiting_items
+from tests.builders import a_config, apply_at, resumed, seen_at
+from tests.kernel.worlds import a_network, column, poisson_us, publish, waiting_items
 
 IMAGES, QUERIES = 1, 0  # in flow order the chained operator comes first
 
@@ -86,19 +83,6 @@ def test_an_item_of_a_chained_operator_that_crashed_is_queued_again_with_its_num
     records = network.take_records()
     assert recorded_values(records, QUERIES, kernel.R_DONE_US) == [200_000, 300_000]
     assert recorded_values(records, QUERIES, kernel.R_NUMBER) == [0, 1]
-
-
-@settings(max_examples=20, deadline=None)
-@given(st.lists(st.integers(1, 200_000_000), max_size=12))
-def test_chaining_and_pauses_do_not_depend_on_the_cuts(cuts_us: list[int]):
-    def fresh() -> QueueingNetwork:
-        images, queries = poisson_us(0.7, 120), poisson_us(0.2, 30, seed=6)
-        network = chained(images.tolist(), queries.tolist(), service_cv=0.5)
-        network.pause(IMAGES, 20_000_000, 23_000_000)
-        network.pause(IMAGES, 21_000_000, 25_000_000)
-        return network
-
-    assert np.array_equal(records_cut(fresh, cuts_us, 10**12), records_cut(fresh, [], 10**12))
 
 
 def test_nothing_starts_in_a_pause_and_what_has_started_goes_on():
@@ -176,8 +160,7 @@ def test_pauses_of_operators_are_observed_once_they_are_over():
         observation = testbed.look("another")  # as often as anyone likes
         seen[t_s] = observation.operator_pauses, observation.operator_paused_in_all_s
         testbed.take_measurements()
-        stored, testbed = testbed.snapshot(), SimulatedTestbed(testbed.config)
-        testbed.restore(stored)
+        testbed = resumed(testbed)
     assert seen == {
         11.0: (0, 0.0), 11.5: (1, 2.5), 21.0: (1, 2.5), 23.0: (1, 2.5), 24.5: (2, 6.0)
     }  # fmt: skip

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from include.model.decision import StartInstance
-from include.testbeds import TESTBEDS
 from include.workloads.pattern import Levels
-from tests.builders import apply_at, measured_at
+from tests.builders import apply_at, measured_at, resumed
 from tests.kernel.flows import a_chain, a_config, started
 
 HALF_BUSY = a_chain("O1", service_ms=10.0)
@@ -55,8 +54,7 @@ def test_rows_have_every_reading_and_a_snapshot_keeps_half_a_window():
     testbed = started(config)
     rows = measured_at(testbed, 150)["instance_utilisation"]["cpu_share"]
     assert np.asarray(rows) == pytest.approx([0] * 6 + [1 / 6, 0.5, 0.5, 0.5], abs=0.01)
-    other = TESTBEDS["flow"].build(config)
-    other.restore(testbed.snapshot())
+    other = resumed(testbed)
     for one in (testbed, other):
         one.advance_to(180)
     assert shown(other) == shown(testbed) == {"O1-1": pytest.approx(0.5, abs=0.01)}

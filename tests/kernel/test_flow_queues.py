@@ -5,19 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from include.model.decision import LeaseHost, MigrateInstance, StartInstance, StopInstance
 from include.model.topology import Edge, Source
-from include.runs.measurements.store import to_arrow
 from include.testbeds import TESTBEDS
 from include.testbeds.flow.arrays import ARRIVED, COMPLETED
 from include.testing.builders import SMALL, a_topology, an_operator, decision
 from include.workloads.pattern import Levels
-from tests.builders import PAPER, manufacturing, measured_at, seen_at
+from tests.builders import PAPER, manufacturing, measured_at, rows_cut, seen_at
 from tests.kernel.flows import SHARED, a_chain, a_config, rows_of, started
 from tests.kernel.test_queueing_theory import erlang_c_wait_s
 from tests.kernel.worlds import printed
@@ -76,7 +74,7 @@ def a_plant():
         faults=FAULTY,
         duration_s=300.0,
     )
-    return config, started(config)
+    return started(config)
 
 
 def assert_nothing_is_lost(testbed):
@@ -101,20 +99,9 @@ def assert_nothing_is_lost(testbed):
 
 def run_cut(cuts_s):
     """All rows of the plant, when it is stored and taken up again at these times."""
-    config, testbed = a_plant()
-    taken = {}
-    for t_s in sorted({*cuts_s, *MOVES, 300}):
-        testbed.advance_to(t_s)
-        if t_s in MOVES:
-            testbed.apply(decision(*MOVES[t_s]))
-        if t_s in cuts_s or t_s == 300:
-            for table, columns in testbed.take_measurements().items():
-                taken.setdefault(table, []).append(to_arrow(table, columns))
-            stored = testbed.snapshot()
-            testbed = TESTBEDS["flow"].build(config)
-            testbed.restore(stored)
+    rows, testbed = rows_cut(a_plant(), MOVES, cuts_s, 300)
     assert_nothing_is_lost(testbed)
-    return {table: pa.concat_tables(parts).combine_chunks() for table, parts in taken.items()}
+    return rows
 
 
 @pytest.fixture(scope="module")
@@ -249,7 +236,7 @@ def test_both_testbeds_agree_on_manufacturing():
 TWIN = """
 import hashlib
 from tests.kernel.test_flow_queues import MOVES, a_plant, decision
-config, testbed = a_plant()
+testbed = a_plant()
 testbed.advance_to(60)
 testbed.apply(decision(*MOVES[60]))
 testbed.advance_to(100)

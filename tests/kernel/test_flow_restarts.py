@@ -8,13 +8,11 @@ import numpy as np
 import pytest
 
 from include.model.decision import StartInstance, StopInstance
-from include.runs.measurements.store import to_arrow
-from include.testbeds import TESTBEDS
 from include.testbeds.flow.arrays import COMPLETED, MICRO
 from include.testbeds.flow.calibration import FlowCalibration, FlowFaults
 from include.testbeds.virtual.calibration import VirtualCalibration, WholeRescale
 from include.testing.builders import decision
-from tests.builders import apply_at, measured_at
+from tests.builders import apply_at, measured_at, rows_cut
 from tests.kernel.flows import a_chain, a_config, started
 
 CHAIN = a_chain("O1", "O2", service_ms=50.0)
@@ -189,23 +187,11 @@ def test_where_a_run_is_cut_changes_nothing(cut_s):
     def rows(cuts_s: tuple[float, ...]):
         calibration = {"restart": restart, "sample_every_items": 5}
         config = a_config(CHAIN, 12.0, calibration=calibration, faults={"restarts": [[125, 3]]})
-        testbed, taken = started(config, hosts=2), []
-        for t_s in sorted({95, 180, *cuts_s}):
-            testbed.advance_to(t_s)
-            if t_s == 95:
-                testbed.apply(decision(StartInstance("O1", "host-2"), StopInstance("O1-1")))
-            if t_s in cuts_s:
-                taken.append(testbed.take_measurements())
-                stored, testbed = testbed.snapshot(), TESTBEDS["flow"].build(config)
-                testbed.restore(stored)
-        taken.append(testbed.take_measurements())
+        moves = {95: [StartInstance("O1", "host-2"), StopInstance("O1-1")]}
+        measured, testbed = rows_cut(started(config, hosts=2), moves, cuts_s, 180)
         looked = testbed.look()
         assert (looked.job_starts, looked.job_changes) == (2, 1)
-        return [
-            row
-            for part in taken
-            for row in to_arrow("processing_duration", part["processing_duration"]).to_pylist()
-        ]
+        return measured
 
     assert rows((cut_s,)) == rows(())
 

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from include.testbeds.simulated import kernel
+from include.testbeds.simulated.network import QueueingNetwork
 from include.testing.builders import a_topology, an_operator
 from tests.builders import manufacturing
+from tests.kernel.test_bounded import a_chain
+from tests.kernel.test_chaining_and_pauses import IMAGES, chained
 from tests.kernel.worlds import a_network, column, poisson_us, printed, records_cut, waiting_items
 
 SERVICE_MS = {"O1": 1246, "O2": 75, "O3": 111, "O4": 111, "O5": 111, "O6": 26, "O7": 9, "O8": 6}
@@ -127,15 +133,38 @@ def test_rows_grow_when_a_queue_does():
     assert waiting_items(network, 60_000_000)[0] > 49_000
 
 
-@pytest.fixture(scope="module")
-def uncut():
-    return records_cut(a_plant, [], 200_000_000)
+def paused() -> QueueingNetwork:
+    images, queries = poisson_us(0.7, 120), poisson_us(0.2, 30, seed=6)
+    network = chained(images.tolist(), queries.tolist(), service_cv=0.5)
+    network.pause(IMAGES, 20_000_000, 23_000_000)
+    network.pause(IMAGES, 21_000_000, 25_000_000)
+    return network
+
+
+END_US = 200_000_000
+TWO = a_topology(an_operator("O1", service_ms=300.0), an_operator("O2", service_ms=200.0))
+WORLDS: dict[str, Callable[[], QueueingNetwork]] = {
+    "a plant": a_plant,
+    "bounded buffers": partial(a_chain, 300.0, 200.0, 250.0, room=3, servers=2, level=9.0),
+    "one bound ahead": partial(a_network, topology=TWO, servers=2, level=5.0, prefetch=1),
+    "five bound ahead": partial(a_network, topology=TWO, servers=2, level=5.0, prefetch=5),
+    "chained and paused": paused,
+}
+
+
+@pytest.fixture(scope="module", params=WORLDS.values(), ids=[*WORLDS])
+def fresh_and_uncut(request):
+    uncut = records_cut(request.param, [], END_US)
+    assert len(uncut) > 100
+    return request.param, uncut
 
 
 @settings(max_examples=25, deadline=None)
-@given(cuts_us=st.lists(st.integers(1, 199_999_999), max_size=12, unique=True))
-def test_results_do_not_depend_on_where_time_is_cut(uncut, cuts_us):
-    np.testing.assert_array_equal(records_cut(a_plant, cuts_us, 200_000_000), uncut)
+@given(cuts_us=st.lists(st.integers(1, END_US - 1), max_size=12, unique=True))
+@example(cuts_us=list(range(700_000, END_US, 700_000)))
+def test_results_do_not_depend_on_where_time_is_cut(fresh_and_uncut, cuts_us):
+    fresh, uncut = fresh_and_uncut
+    np.testing.assert_array_equal(records_cut(fresh, cuts_us, END_US), uncut)
 
 
 def test_another_operator_elsewhere_leaves_the_draws_of_this_one_alone():

@@ -8,7 +8,7 @@ import pytest
 from include.model.errors import SpecError
 from include.testbeds.simulated import kernel
 from include.testing.builders import a_topology, an_operator
-from tests.kernel.worlds import a_network, column, poisson_us, records_cut, waiting_items
+from tests.kernel.worlds import a_network, column, poisson_us, waiting_items
 
 S = 1_000_000
 
@@ -61,21 +61,6 @@ def test_what_a_lost_or_closed_instance_holds_goes_to_others(lost: bool) -> None
     # The first does its own two, then what came back, and what was in service if it is lost.
     ends_s = [1, 2, 3, 4] if lost else [1, 1, 2, 3]
     assert sorted(done_s(network, 20)) == pytest.approx(ends_s, abs=1e-3)
-
-
-@pytest.mark.parametrize("prefetch", [1, 5])
-def test_results_do_not_depend_on_cuts_and_survive_a_snapshot(prefetch: int) -> None:
-    operators = (an_operator("O1", service_ms=300.0), an_operator("O2", service_ms=200.0))
-
-    def fresh():
-        return a_network(
-            topology=a_topology(*operators), servers=2, level=5.0, prefetch=prefetch, duration_s=90
-        )
-
-    expected = records_cut(fresh, [], 100 * S)
-    assert len(expected) > 500
-    cuts_us = (np.arange(0.7, 100, 0.7) * S).round().astype(int).tolist()
-    assert np.array_equal(records_cut(fresh, cuts_us, 100 * S), expected)
 
 
 def test_binding_costs_waiting_where_instances_are_plenty() -> None:

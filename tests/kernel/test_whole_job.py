@@ -19,7 +19,7 @@ from include.runs.measurements.store import to_arrow
 from include.testbeds.simulated import kernel
 from include.testbeds.simulated.testbed import SimulatedTestbed
 from include.testing.builders import SMALL, a_topology, an_operator, decision
-from tests.builders import a_config, apply_at, measured_at, seen_at
+from tests.builders import a_config, apply_at, measured_at, rows_cut, seen_at
 
 GAP_S = 3.0
 HOT = {"gap_s": [GAP_S], "hot_s": [9, 9], "hot_factor": [2, 2]}
@@ -293,20 +293,10 @@ def test_items_are_done_once_each_whatever_is_rescaled(rescale: dict[str, Any]) 
 def test_a_snapshot_in_the_middle_changes_nothing(cut_s: float) -> None:
     """Before, in the first rescale, while the second one cannot begin, in its checkpoint, and hot
     after that."""
-
-    def rows(cut: bool) -> list[Any]:
-        testbed, taken = a_job(level=2.5, room=4, rescale=HOT), []
-        for at_s in sorted((cut_s, 39.0, 41.0)):
-            testbed.advance_to(at_s)
-            if at_s != cut_s:
-                testbed.apply(decision(StartInstance("O1", "host-1")))
-            elif cut:
-                taken.append(testbed.take_measurements()["processing_duration"])
-                stored = testbed.snapshot()
-                testbed = a_job(level=2.5, room=4, rescale=HOT)
-                testbed.restore(stored)
-        taken.append(measured_at(testbed, 120)["processing_duration"])
-        tables = [to_arrow("processing_duration", columns) for columns in taken]
-        return [row for table in tables for row in table.to_pylist()]
-
-    assert rows(True) == rows(False)
+    more = [StartInstance("O1", "host-1")]
+    moves = {39.0: more, 41.0: more}
+    whole, cut = (
+        rows_cut(a_job(level=2.5, room=4, rescale=HOT), moves, cuts_s, 120)[0]
+        for cuts_s in ((), (cut_s,))
+    )
+    assert whole == cut

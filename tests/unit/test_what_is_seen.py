@@ -12,7 +12,7 @@ from include.testbeds.live.calibration import PARAMETERS
 from include.testbeds.live.reading import LiveReading
 from include.testbeds.live.samples import observed_of, operator_samples
 from include.testing.builders import a_topology, an_operator
-from tests.builders import a_config, run_spec, seen_at, started
+from tests.builders import a_config, resumed, run_spec, seen_at, started
 
 PER_S = 4.0
 GAP = {"monitoring_gaps_per_hour": 6}
@@ -78,8 +78,7 @@ def test_each_who_looks_sees_the_lateness_since_its_own_look(build):
     testbed.observe(ACTS)
     testbed.advance_to(600)
     whole = testbed.observe("advisor").operators["O2"].late_share
-    other = type(testbed)(testbed.config)
-    other.restore(testbed.snapshot())
+    other = resumed(testbed)
     for each in (testbed, other):
         assert each.observe(ACTS).operators["O2"].late_share > whole > 0.9
 
