@@ -13,7 +13,7 @@ from include.controllers.placement import FreeCapacities, FreeCapacity
 from include.experiment.spec import RunSpec
 from include.model.decision import Action, LeaseHost, Outcome, StartInstance
 from include.model.host import HostFlavor
-from include.model.topology import Topology
+from include.model.topology import Edge, Source, Topology
 from include.runs.measurements.store import to_arrow
 from include.testbeds import TESTBEDS
 from include.testbeds.base import TestbedConfig
@@ -30,6 +30,13 @@ def manufacturing(memory_factor: float = 2.0) -> Topology:
     topology = load_topology("manufacturing")
     operators = (replace(op, memory_mb=op.memory_mb * memory_factor) for op in topology.operators)
     return replace(topology, operators=tuple(operators))
+
+
+def fed_by(topology: Topology, sources: Mapping[str, str], *edges: Edge) -> Topology:
+    """Its operators, each behind those of the sources that name it, with these edges between."""
+    into = (Edge(origin=source, target=operator) for source, operator in sources.items())
+    made = (Source(name=name, label=name, items_per_level=1, size_bytes=1) for name in sources)
+    return replace(topology, sources=tuple(made), edges=(*into, *edges))
 
 
 def a_config(topology: Topology, level: float | Levels = 1.0, **changes: Any) -> TestbedConfig:

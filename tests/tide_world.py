@@ -62,6 +62,13 @@ def read(arrived: dict[str, int], completed: dict[str, int], busy: float = 1.0) 
     return an_observation(operators=samples, running=running, hosts=[a_host()], now_s=15.0)
 
 
+def alike(now_s: float, cpu: float | None = None, **sample: Any) -> Observation:
+    """Every operator with these fields of its sample, and one instance that is so busy."""
+    samples = [structs.replace(a_sample(name, 0), **sample) for name in FLOW.names]
+    running = [an_instance(f"i-{name}", name, cpu_share=cpu) for name in FLOW.names]
+    return an_observation(operators=samples, running=running, now_s=now_s)
+
+
 SEEN_BEFORE = TideMemory(seen_s=0.0)
 
 

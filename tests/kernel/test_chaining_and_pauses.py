@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from include.model.decision import LeaseHost, StartInstance, StopInstance
-from include.model.topology import Edge, Source, Topology
+from include.model.topology import Topology
 from include.testbeds.simulated import kernel
 from include.testbeds.simulated.testbed import SimulatedTestbed
 from include.testing.builders import SMALL, a_topology, an_operator, decision
-from tests.builders import a_config, apply_at, resumed, seen_at
+from tests.builders import a_config, apply_at, fed_by, resumed, seen_at
 from tests.kernel.worlds import a_network, column, poisson_us, publish, waiting_items
 
 IMAGES, QUERIES = 1, 0  # in flow order the chained operator comes first
@@ -18,18 +18,9 @@ IMAGES, QUERIES = 1, 0  # in flow order the chained operator comes first
 
 def with_chained() -> Topology:
     """Images, and queries that their instances answer first."""
-    names = {"camera": "images", "people": "queries"}
-    return Topology(
-        name="chained",
-        level_unit="images",
-        emission_period_s=1.0,
-        operators=(
-            an_operator("images", service_ms=1000.0),
-            an_operator("queries", service_ms=100.0, runs_in="images"),
-        ),
-        sources=tuple(Source(name=n, label=n, items_per_level=1, size_bytes=1) for n in names),
-        edges=tuple(Edge(origin=source, target=op) for source, op in names.items()),
-    )
+    images = an_operator("images", service_ms=1000.0)
+    queries = an_operator("queries", service_ms=100.0, runs_in="images")
+    return fed_by(a_topology(images, queries), {"camera": "images", "people": "queries"})
 
 
 def chained(images_us: list[int], queries_us: list[int], **changes):

@@ -7,10 +7,9 @@ import pytest
 
 from include.model.decision import LeaseHost, MigrateInstance, ReleaseHost, StartInstance
 from include.model.decision import StopInstance as Stop
-from include.model.topology import Edge, Source, Topology
 from include.testbeds.simulated.testbed import SimulatedTestbed
 from include.testing.builders import SMALL, a_topology, an_operator, decision
-from tests.builders import a_config, apply_at, measured_at, resumed, seen_at
+from tests.builders import a_config, apply_at, fed_by, measured_at, resumed, seen_at
 from tests.kernel.worlds import a_network, publish
 
 CALIBRATION = {"latency_ms": 0, "service_cv": 0, "sample_every_items": 1, "service_ms": {"O1": 900}}
@@ -82,15 +81,7 @@ def test_a_window_may_end_while_an_instance_serves_on() -> None:
 
 
 def test_a_broker_counts_the_longest_queue_with_what_is_in_work() -> None:
-    names = ("S1", "S2")
-    topology = Topology(
-        name="two",
-        level_unit="machines",
-        emission_period_s=1.0,
-        operators=(an_operator("O1", service_ms=1000.0),),
-        sources=tuple(Source(name=n, label=n, items_per_level=1, size_bytes=1) for n in names),
-        edges=tuple(Edge(origin=name, target="O1") for name in names),
-    )
+    topology = fed_by(a_topology(an_operator("O1", service_ms=1000.0)), {"S1": "O1", "S2": "O1"})
     network = a_network(topology=topology, servers=1, service_cv=0.0)
     publish(network, np.array([0, 1, 2, 3]), np.array([10, 11]))
     network.advance(500_000)

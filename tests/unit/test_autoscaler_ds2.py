@@ -12,23 +12,18 @@ import pytest
 from include.controllers.autoscalers.ds2 import Ds2, optimal_instances
 from include.controllers.autoscalers.rates import Paths
 from include.model.decision import Reason
-from include.model.topology import Edge, Source
+from include.model.topology import Edge
 from include.testing.builders import a_setting, a_topology
 from tests.autoscaler_world import asked_for, look, looked
+from tests.builders import fed_by
 
 DS2 = Ds2(setting=a_setting(a_topology("O1", "O2")))
 
 
 def chain(out, into, sources=("S1",)):
     """Sources, then O1, of which so many items leave for so many that enter, then O2."""
-    sources_built = tuple(
-        Source(name=name, label=name, items_per_level=1, size_bytes=1) for name in sources
-    )
-    edges = (
-        *(Edge(origin=name, target="O1") for name in sources),
-        Edge(origin="O1", target="O2", items_out=out, items_in=into),
-    )
-    return replace(a_topology("O1", "O2"), sources=sources_built, edges=edges)
+    factor = Edge(origin="O1", target="O2", items_out=out, items_in=into)
+    return fed_by(a_topology("O1", "O2"), dict.fromkeys(sources, "O1"), factor)
 
 
 @pytest.mark.parametrize(

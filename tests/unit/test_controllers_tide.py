@@ -17,17 +17,19 @@ from include.controllers.tide.loss import LOOKAHEAD, MORE, TURNS, ExpectedLoss, 
 from include.controllers.tide.repeats import ahead, remembered, round_of, wavers
 from include.controllers.tide.reserve import compared, reserve_of
 from include.model.host import HostFlavor
-from include.model.topology import Edge, Source, Topology
+from include.model.topology import Edge
 from include.testing.builders import (
     a_sample,
     a_setting,
+    a_topology,
     an_instance,
     an_observation,
     an_operator,
 )
 from include.workloads.manufacturing.load_patterns import RandomWalk
 from include.workloads.topologies import load_topology, topology_names
-from tests.tide_world import FLOW, SEEN_BEFORE, a_load, a_loss, read
+from tests.builders import fed_by
+from tests.tide_world import FLOW, SEEN_BEFORE, a_load, a_loss, alike, read
 
 
 class TestWhatItKnows:
@@ -39,18 +41,8 @@ class TestWhatItKnows:
         assert memory.rate_per_s == {"O1": 10.0, "O2": 10.0, "O3": 10.0}
 
     def test_ratios_of_edges_count(self) -> None:
-        topology = Topology(
-            name="ratio",
-            level_unit="machines",
-            emission_period_s=1.0,
-            operators=(an_operator("O1"), an_operator("O2")),
-            sources=(Source(name="S1", label="S1", items_per_level=3, size_bytes=1),),
-            edges=(
-                Edge(origin="S1", target="O1"),
-                Edge(origin="O1", target="O2", items_out=2, items_in=5),
-            ),
-        )
-        flow = Flow(a_setting(topology))
+        two_for_five = Edge(origin="O1", target="O2", items_out=2, items_in=5)
+        flow = Flow(a_setting(fed_by(a_topology("O1", "O2"), {"S1": "O1"}, two_for_five)))
         assert flow.downstream.tolist() == [0.4, 0.0]
         observation = read({"O1": 150, "O2": 0}, {"O1": 1, "O2": 1})
         assert learned(SEEN_BEFORE, observation, flow, 15.0).rate_per_s == {
@@ -125,32 +117,19 @@ class TestWhatItKnows:
 
     def test_what_somebody_else_has_looked_at_still_counts(self) -> None:
         """Whoever sums up a window looks, and then nothing has come since the last look."""
-        names, memory = FLOW.names, TideMemory()
-        for now_s, in_all in ((0.0, 0), (15.0, 150)):
-            samples = [
-                structs.replace(
-                    a_sample(name, 0),
-                    arrived_items=0,
-                    completed_items=0,
-                    arrived_in_all=in_all,
-                    completed_in_all=in_all,
-                )
-                for name in names
-            ]
-            running = [an_instance(f"i-{name}", name, cpu_share=0.5) for name in names]
-            observation = an_observation(operators=samples, running=running, now_s=now_s)
-            memory = learned(memory, observation, FLOW, 15.0)
-        assert memory.rate_per_s == dict.fromkeys(names, 10.0)
-        assert load_of(memory, FLOW).service_s.tolist() == [0.05] * len(names)
+        memory, nothing = TideMemory(), {"arrived_items": 0, "completed_items": 0}
+        for now_s, items in ((0.0, 0), (15.0, 150)):
+            of_all = {"arrived_in_all": items, "completed_in_all": items}
+            memory = learned(memory, alike(now_s, 0.5, **nothing, **of_all), FLOW, 15.0)
+        assert memory.rate_per_s == dict.fromkeys(FLOW.names, 10.0)
+        assert load_of(memory, FLOW).service_s.tolist() == [0.05] * len(FLOW.names)
 
     def test_a_look_between_two_readings_counts_what_was_read(self) -> None:
         """Read every 10 s and looked at every 15 s: 10 items/s are 10 items/s every time."""
         flow, memory = Flow(a_setting(monitor_every_s=10.0)), TideMemory()
         for now_s, read_s in ((15.0, 10), (30.0, 30), (45.0, 40), (60.0, 60)):
             of_all = {"arrived_in_all": 10 * read_s, "completed_in_all": 10 * read_s}
-            samples = [structs.replace(a_sample(name, 0), **of_all) for name in flow.names]
-            observation = an_observation(operators=samples, now_s=now_s)
-            memory = learned(memory, observation, flow, 15.0)
+            memory = learned(memory, alike(now_s, **of_all), flow, 15.0)
             assert set(memory.rate_per_s.values()) <= {10.0}
         assert memory.rate_per_s
 
@@ -158,21 +137,11 @@ class TestWhatItKnows:
         """No instance is read anew before the next reading; the operator's busy time is. Items of
         50 ms that wait for seconds at first are items of 50 ms."""
         memory, looks = TideMemory(), ((0.0, 0, 0), (15.0, 0, 1), (30.0, 0, 1), (45.0, 1, 1))
-        for now_s, starts, done in looks:
+        for now_s, starts, waiting in looks:
             of_all = {"arrived_in_all": 20 * int(now_s), "completed_in_all": 10 * int(now_s)}
-            samples = [
-                structs.replace(
-                    a_sample(name, done), **of_all, busy_in_all_s=now_s / 2, durations_ms=(9e3,)
-                )
-                for name in FLOW.names
-            ]
-            read_anew = starts or now_s < 20
-            running = [
-                an_instance(f"i-{name}", name, cpu_share=None if read_anew else 0.5)
-                for name in FLOW.names
-            ]
-            observation = an_observation(operators=samples, running=running, now_s=now_s)
-            observation = replace(observation, job_starts=starts)
+            busy = {"busy_in_all_s": now_s / 2, "durations_ms": (9e3,), "waiting_items": waiting}
+            cpu = None if starts or now_s < 20 else 0.5
+            observation = replace(alike(now_s, cpu, **of_all, **busy), job_starts=starts)
             memory = learned(memory, observation, FLOW, 15.0)
             if now_s:
                 assert load_of(memory, FLOW).service_s == pytest.approx([0.05] * len(FLOW.names))
