@@ -87,6 +87,13 @@ def long_known() -> TideMemory:
     return remembered(work_s=dict.fromkeys(FLOW.names, 5e5), done=dict.fromkeys(FLOW.names, 1e6))
 
 
+def steady(per_s: float, **changes: Any) -> TideMemory:
+    """Long known, and every operator gets so many items a second, now and on average."""
+    of_all = dict.fromkeys(FLOW.names, per_s)
+    now = {"rate_per_s": of_all, "mean_per_s": of_all, "source_per_s": {"S1": per_s}}
+    return replace(long_known(), **(now | changes))
+
+
 def decide(
     memory: TideMemory,
     hosts: Iterable[HostSample],
@@ -97,7 +104,7 @@ def decide(
     paused_s: float = 0.0,
     job_paused_s: float = 0.0,
     **options: float,
-) -> tuple[TideMemory, Decision]:
+) -> Decision:
     """``paused_s``: how long each of three changes stopped its operator; ``job_paused_s``: what
     each of two starts of the job took, if it starts as a whole."""
     samples = [
@@ -117,7 +124,7 @@ def decide(
         operator_pauses=3,
         operator_paused_in_all_s=3 * paused_s,
     )
-    return Tide(setting=setting, **options).decide(memory, observation)
+    return Tide(setting=setting, **options).decide(memory, observation)[1]
 
 
 def actions_of(decision: Decision, *kinds: type) -> list[Action]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import chain, combinations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -29,10 +30,10 @@ TOPOLOGY = a_topology(*(operator(name, memory_mb=500.0) for name in NAMES))
 """A feeds B, B feeds C, and so on."""
 
 
-def a_cluster(on, target=0.6, limit=0.6, hosts=None, **changes):
-    """``{"h1": {"A": 0.3}}``: an instance of A uses 0.3 of h1's CPU."""
+def a_cluster(on, limit=0.6, hosts=None, **changes):
+    """``{"h1": {"A": 0.3}}``: an instance of A uses 0.3 of h1's CPU; None: it was not measured."""
     running = [
-        an_instance(f"{name.lower()}1", name, host, cpu_share=load * SHARED.vcpus)
+        an_instance(f"{name.lower()}1", name, host, cpu_share=load and load * SHARED.vcpus)
         for host, loads in on.items()
         for name, load in loads.items()
     ]
@@ -74,9 +75,7 @@ def test_an_overloaded_host_gets_down_to_the_target_and_not_further_than_it_must
 
 
 def test_first_fit_takes_the_heaviest_first_and_the_host_leased_first():
-    cluster, plan = a_cluster(
-        {"h1": {"A": 0.5, "C": 0.3, "E": 0.2}, "h2": {}, "h3": {}}, target=0.1
-    )
+    cluster, plan = a_cluster({"h1": {"A": 0.5, "C": 0.3, "E": 0.2}, "h2": {}, "h3": {}})
     cluster.scale_out({"h1": why("h1 is full")}, target=0.0)
     # A (0.5) to h2; C (0.3) does not fit there any more, so h3; E (0.2) fits neither first: h3.
     assert list(moves(plan).items()) == [("a1", "h2"), ("c1", "h3"), ("e1", "h3")]
@@ -103,22 +102,21 @@ def test_what_fits_no_host_makes_a_new_one_and_waits_for_it():
     assert "b1 (0.40) fits no host" in step.because
 
 
-def test_a_host_that_boots_is_not_ordered_twice():
-    hosts = [a_host("h1", cpu_share=0.9), a_host("h2", ordered_s=3590.0, up=False)]
-    cluster, plan = a_cluster({"h1": {"A": 0.5, "B": 0.4}}, hosts=hosts)
-    assert cluster.scale_out({"h1": why("h1 is full")}, target=0.6) == {"h1": Placed.WAITS}
-    assert plan.decision(why()).steps == ()
+BOOTS = [a_host("h1", cpu_share=0.9), a_host("h2", ordered_s=3590.0, up=False)]
 
 
-def test_with_all_hosts_leased_nothing_moves():
-    cluster, plan = a_cluster({"h1": {"A": 0.5, "B": 0.4}, "h2": {"C": 0.5}}, max_hosts=2)
-    assert cluster.scale_out({"h1": why("h1 is full")}, target=0.6) == {"h1": Placed.ALL_LEASED}
-    assert plan.decision(why()).steps == ()
-
-
-def test_an_operator_that_no_host_could_take_stays():
-    cluster, plan = a_cluster({"h1": {"A": 0.95}, "h2": {}})
-    assert cluster.scale_out({"h1": why("h1 is full")}, target=0.6) == {"h1": Placed.REFUSED}
+@pytest.mark.parametrize(
+    ("on", "changes", "placed"),
+    [
+        ({"h1": {"A": 0.5, "B": 0.4}}, {"hosts": BOOTS}, Placed.WAITS),
+        ({"h1": {"A": 0.5, "B": 0.4}, "h2": {"C": 0.5}}, {"max_hosts": 2}, Placed.ALL_LEASED),
+        ({"h1": {"A": 0.95}, "h2": {}}, {}, Placed.REFUSED),
+    ],
+    ids=["one boots and is not ordered twice", "all are leased", "no host could take it"],
+)
+def test_nothing_moves_where_no_host_has_room(on, changes, placed):
+    cluster, plan = a_cluster(on, **changes)
+    assert cluster.scale_out({"h1": why("h1 is full")}, target=0.6) == {"h1": placed}
     assert plan.decision(why()).steps == ()
 
 
@@ -151,15 +149,8 @@ def test_loads_of_instances_never_exceed_that_of_their_host():
 
 
 def test_what_was_not_measured_does_not_move():
-    running = [an_instance("a1", "A", "h1", cpu_share=1.6), an_instance("b1", "B", "h1")]
-    observation = an_observation(
-        operators=[a_sample("A"), a_sample("B")],
-        hosts=[a_host("h1", cpu_share=0.9), a_host("h2", cpu_share=0.0)],
-        running=running,
-    )
-    setting = a_setting(TOPOLOGY, flavor=SHARED)
-    plan = Plan(setting, observation)
-    cluster = Cluster(setting, observation, plan, expected={}, limit=0.6)
+    hosts = [a_host("h1", cpu_share=0.9), a_host("h2", cpu_share=0.0)]
+    cluster, plan = a_cluster({"h1": {"A": 0.4, "B": None}, "h2": {}}, hosts=hosts)
     cluster.scale_out({"h1": why("h1 is full")}, target=0.6)
     assert set(moves(plan)) == {"a1"}
     assert not cluster.scale_in("h1", why("b1 was not measured"))

@@ -171,10 +171,8 @@ def test_a_host_is_released_as_soon_as_its_last_instance_has_ended() -> None:
 
 
 def test_a_release_pays_no_attention_to_the_btu() -> None:
-    hosts = [a_host("h1"), a_host("h2", paid_until_s=3600.0 + 599.0)]
-    observation = an_observation(
-        operators=[a_sample("O1")], hosts=hosts, running=instances({"h1": "O1"})
-    )
+    hosts = [a_host("h2", paid_until_s=3600.0 + 599.0)]
+    observation = cluster_of({"h1": "O1", "h2": ""}, a_sample("O1"), hosts=hosts)
     assert decide(observation).actions == (ReleaseHost("h2"),)
 
 

@@ -73,11 +73,9 @@ def test_a_stopping_instance_still_holds_its_place() -> None:
 
 
 def test_without_room_the_operator_with_the_best_utility_gives_an_instance() -> None:
-    observation = an_observation(
-        operators=[late("O1"), a_sample("O2"), idle("O3")],  # utilities: none, about 1.5, 101.5
-        hosts=[a_host("h1"), a_host("h2")],
-        running=instances({"h1": "O1 O2 O2 O3", "h2": "O2 O3 O3 O3"}),
-    )
+    on = {"h1": "O1 O2 O2 O3", "h2": "O2 O3 O3 O3"}
+    # utilities: none, about 1.5, 101.5
+    observation = cluster_of(on, late("O1"), a_sample("O2"), idle("O3"))
     decision = decide(observation)
     assert decision.actions == (StopInstance("i4"), StartInstance("O1", "h1"))
     assert decision.steps[0].because == "O1 needs its place; O3 has utility 101.50"
@@ -190,11 +188,8 @@ def test_scalings_of_the_past_spare_an_operator() -> None:
 
 
 def test_two_instances_when_more_than_250_items_wait() -> None:
-    hosts, running = [a_host("h1")], instances({"h1": "O1"})
     for waiting_items, starts in ((51, 1), (250, 1), (251, 2)):
-        observation = an_observation(
-            operators=[late("O1", waiting_items)], hosts=hosts, running=running
-        )
+        observation = cluster_of({"h1": "O1"}, late("O1", waiting_items))
         assert decide(observation).actions == (StartInstance("O1", "h1"),) * starts
 
 
@@ -209,7 +204,7 @@ def test_starts_of_one_decision_share_the_host_it_leases() -> None:
 
 
 def test_an_operator_without_any_instance_gets_one_back_even_when_nothing_waits() -> None:
-    observation = an_observation(operators=[idle("O1")], hosts=[a_host("h1")])
+    observation = cluster_of({"h1": ""}, idle("O1"))
     decision = decide(observation)
     assert decision.actions == (StartInstance("O1", "h1"),)
     assert "O1 has no instance left" in decision.steps[0].because
@@ -217,7 +212,7 @@ def test_an_operator_without_any_instance_gets_one_back_even_when_nothing_waits(
 
 def test_an_operator_that_fits_no_host_is_not_leased_for() -> None:
     giant = a_topology(an_operator("O1", memory_mb=SMALL.memory_mb + 1))
-    observation = an_observation(operators=[late("O1")], hosts=[a_host("h1")])
+    observation = cluster_of({"h1": ""}, late("O1"))
     assert decide(observation, setting=a_setting(giant)).actions == ()
 
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
 
 import pytest
 
 from include.service.rest import FlinkRest
+from tests.service.acting_service import Acting
 from tests.service.fake_flink import FakeFlink, a_flink
 from tests.service.flink_world import World
 
@@ -39,3 +42,9 @@ def connect(flink: FakeFlink) -> Iterator[Connect]:
     yield connected
     for client in clients:
         client.close()
+
+
+@pytest.fixture
+def acting(flink: FakeFlink, connect: Connect, tmp_path: Path) -> Callable[..., Acting]:
+    """Makes services that act on it."""
+    return partial(Acting, flink, connect, tmp_path)

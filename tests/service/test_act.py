@@ -12,13 +12,8 @@ from include.service.clock import Timestamp
 from include.service.history import Entry
 from include.service.journal import FILE, ChangeJournal
 from include.service.pause import pause, resume
-from tests.service.acting_service import Acting, requests
+from tests.service.acting_service import requests
 from tests.service.fake_flink import answers_500
-
-
-@pytest.fixture
-def acting(flink, connect, tmp_path):
-    return lambda **given: Acting(flink, connect, tmp_path, **given)
 
 
 def test_a_change_is_asked_for_taken_and_up_and_a_colleague_can_read_why(flink, acting):

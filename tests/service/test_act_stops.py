@@ -10,13 +10,8 @@ import pytest
 from include.service.act import REPLACED
 from include.service.pause import pause, resume
 from include.service.record import LOCK, alone_in
-from tests.service.acting_service import Acting, requests
+from tests.service.acting_service import requests
 from tests.service.fake_flink import answers_other_json, sends_on
-
-
-@pytest.fixture
-def acting(flink, connect, tmp_path):
-    return lambda **given: Acting(flink, connect, tmp_path, **given)
 
 
 def test_nothing_is_asked_of_flink_between_the_last_look_and_the_request(flink, acting):

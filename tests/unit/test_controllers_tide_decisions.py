@@ -41,6 +41,7 @@ from tests.tide_world import (
     decide,
     long_known,
     remembered,
+    steady,
 )
 
 
@@ -50,29 +51,24 @@ class TestWhatAChangeCosts:
     def test_an_instance_that_saves_less_than_its_start_costs_is_not_started(self) -> None:
         """A second one would save the 28 that are late in 200 s with one."""
         host, running = a_host(), instances({"h1": "O1 O2 O3"})
-        assert actions_of(decide(remembered(), [host], running)[1], StartInstance)
-        assert not actions_of(
-            decide(remembered(), [host], running, paused_s=60.0)[1], StartInstance
-        )
+        assert actions_of(decide(remembered(), [host], running), StartInstance)
+        paused = decide(remembered(), [host], running, paused_s=60.0)
+        assert not actions_of(paused, StartInstance)
 
     @pytest.mark.parametrize(("waiting", "starts"), [(90, False), (300, True)])
     def test_one_that_saves_more_is(self, waiting: int, starts: bool) -> None:
         """Of 90, one instance works off 1/s: 90 late. Two do 3/s after the pause: 60 + 150 / 3."""
         running = instances({"h1": "O1 O2 O3"})
-        _, decided = decide(remembered(), [a_host()], running, {"O2": waiting}, paused_s=60.0)
+        decided = decide(remembered(), [a_host()], running, {"O2": waiting}, paused_s=60.0)
         assert actions_of(decided, StartInstance) == [StartInstance("O2", "h1")] * starts
 
     def test_what_goes_with_its_host_is_replaced_first(self) -> None:
         """O1 keeps 0.95 instances busy: two are enough, and one of them is on a host that goes."""
         hosts = [a_host("h1", paid_until_s=3640.0), a_host("h2")]
         running = instances({"h1": "O1", "h2": "O1 O2 O3"})
-        of_all = dict.fromkeys(FLOW.names, 1.9)
-        known = replace(
-            long_known(), rate_per_s=of_all, mean_per_s=of_all, source_per_s={"S1": 1.9}
-        )
-        known = replace(known, work_s={"O1": 5e5, "O2": 5e4, "O3": 5e4})
+        known = steady(1.9, work_s={"O1": 5e5, "O2": 5e4, "O3": 5e4})
         setting = replace(SETTING, delays=Delays(drain_s=20.0))
-        _, decided = decide(known, hosts, running, arrived=28, setting=setting, paused_s=5.0)
+        decided = decide(known, hosts, running, arrived=28, setting=setting, paused_s=5.0)
         assert actions_of(decided, StartInstance) == [StartInstance("O1", "h2")]
 
     @pytest.mark.parametrize(("waiting", "swaps"), [(150, False), (400, True)])
@@ -81,8 +77,8 @@ class TestWhatAChangeCosts:
     ) -> None:
         """Of 150, O3 saves 150 - (60 + 210 / 3) = 20, and O1 loses at least 60 + 60."""
         full = [a_host()], instances({"h1": "O1 O1 O2 O3"}), {"O3": waiting}
-        assert actions_of(decide(long_known(), *full)[1], StopInstance)
-        paused = decide(long_known(), *full, paused_s=60.0)[1]
+        assert actions_of(decide(long_known(), *full), StopInstance)
+        paused = decide(long_known(), *full, paused_s=60.0)
         assert bool(actions_of(paused, StopInstance)) == swaps
 
     @pytest.mark.parametrize(("pause_s", "in_s"), [(0.0, 100.0), (60.0, 600.0)])
@@ -93,7 +89,7 @@ class TestWhatAChangeCosts:
         slow = long_known()
         slow = replace(slow, work_s={**slow.work_s, "O1": 2e6})
         running = instances({"h1": "O1 O2 O3 O3"})
-        _, decided = decide(slow, [a_host()], running, {"O1": 3000}, paused_s=pause_s)
+        decided = decide(slow, [a_host()], running, {"O1": 3000}, paused_s=pause_s)
         places = round((1 + (3000 - pause_s) / in_s) * 2) + 2  # O2 and O3 need one each
         assert len(actions_of(decided, LeaseHost)) == ceil(places / 4) - 1
 
@@ -102,13 +98,9 @@ class TestWhatAChangeCosts:
         make 20 pauses / 200 n / (n - busy) late, with n 2 and busy 0.1: 10.5 or 14.7."""
         hosts = [a_host(), a_host("h2", paid_until_s=3630.0)]
         running = instances({"h1": "O1 O2 O3", "h2": "O1"})
-        of_all = dict.fromkeys(FLOW.names, 20.0)
-        known = replace(
-            long_known(), rate_per_s=of_all, mean_per_s=of_all, source_per_s={"S1": 20.0},
-            work_s=dict.fromkeys(FLOW.names, 5e3),
-        )  # fmt: skip
+        known = steady(20.0, work_s=dict.fromkeys(FLOW.names, 5e3))
         for pause_s, goes in ((50.0, True), (70.0, False)):
-            _, decided = decide(known, hosts, running, arrived=300, paused_s=pause_s)
+            decided = decide(known, hosts, running, arrived=300, paused_s=pause_s)
             assert bool(actions_of(decided, ReleaseHost)) == goes
 
     LOAD = a_load(rate_per_s=[10.0], service_s=[0.2])
@@ -151,15 +143,14 @@ class TestWhatAChangeCosts:
 class TestWhatAPauseOfTheJobCosts:
     """Of O1 to O3, 20 items/s of 0.1 s each arrive: 4 instances have a spare rate of 20/s."""
 
-    LOAD = a_load(rate_per_s=[20.0], service_s=[0.1])
+    CALM = a_loss(a_load(rate_per_s=[20.0], service_s=[0.1]), disturbed=0.0, uneven=0.0)
 
     def test_what_arrives_until_all_is_worked_off_is_late(self) -> None:
-        calm = a_loss(self.LOAD, disturbed=0.0, uneven=0.0)
-        assert calm.late_in(200.0, np.array([4.0]), np.array([100.0])) == pytest.approx(20 * 5)
+        late = self.CALM.late_in(200.0, np.array([4.0]), np.array([100.0]))
+        assert late == pytest.approx(20 * 5)
 
     def test_with_too_few_instances_everything_is_and_the_rest_is_left(self) -> None:
-        calm = a_loss(self.LOAD, disturbed=0.0, uneven=0.0)
-        late = calm.late_in(200.0, np.array([1.0]), np.array([100.0]))
+        late = self.CALM.late_in(200.0, np.array([1.0]), np.array([100.0]))
         assert late == pytest.approx(20 * 200 + 100 + 10 * 200)
 
     @pytest.mark.parametrize(
@@ -173,7 +164,7 @@ class TestWhatAPauseOfTheJobCosts:
         hosts = [a_host("h1", paid_until_s=3600.0 + left_s), a_host("h2")]
         running = instances({"h1": "O3", "h2": "O1 O2"})
         paused = {"job_paused_s": job_paused_s, "least_gain": 5.0}
-        _, decided = decide(long_known(), hosts, running, **paused)
+        decided = decide(long_known(), hosts, running, **paused)
         assert (StartInstance("O3", "h2") in decided.actions) == starts
         assert len(actions_of(decided, StopInstance, ReleaseHost)) == 2 * goes
 
@@ -182,28 +173,28 @@ class TestWhatAPauseOfTheJobCosts:
         setting = replace(SETTING, flavor=replace(SMALL, memory_mb=SMALL.memory_mb / 2))
         hosts = [a_host("h1", paid_until_s=3630.0), a_host("h2"), a_host("h3", up=False)]
         running = instances({"h1": "O3", "h2": "O1 O2"})
-        _, decided = decide(long_known(), hosts, running, setting=setting, job_paused_s=2.0)
+        decided = decide(long_known(), hosts, running, setting=setting, job_paused_s=2.0)
         assert not actions_of(decided, StopInstance, ReleaseHost)
 
     def test_where_starts_take_longer_than_the_job_another_one_has_to_be_ready(self) -> None:
         setting = replace(SETTING, delays=Delays(instance_start_s=5.0))
         hosts = [a_host("h1", paid_until_s=3630.0), a_host("h2")]
         running = instances({"h1": "O3", "h2": "O1 O2"})
-        _, decided = decide(long_known(), hosts, running, setting=setting, job_paused_s=2.0)
+        decided = decide(long_known(), hosts, running, setting=setting, job_paused_s=2.0)
         assert not actions_of(decided, StopInstance)
 
     def test_an_empty_host_goes_without_a_change(self) -> None:
         """A second O1 saves less than a pause of 50 s makes late."""
         hosts = [a_host("h1", paid_until_s=3670.0), a_host("h2")]
         running = instances({"h2": "O1 O2 O3"})
-        _, decided = decide(long_known(), hosts, running, job_paused_s=50.0)
+        decided = decide(long_known(), hosts, running, job_paused_s=50.0)
         assert decided.actions == (ReleaseHost("h1"),)
 
     @pytest.mark.parametrize(("paused_s", "changes"), [(0.0, True), (2.0, True), (90.0, False)])
     def test_what_saves_less_is_left(self, paused_s: float, changes: bool) -> None:
         """60 items of O2 wait; they are worked off sooner with a second instance."""
         running = instances({"h1": "O1 O2 O3"})
-        _, decided = decide(remembered(), [a_host()], running, {"O2": 60}, job_paused_s=paused_s)
+        decided = decide(remembered(), [a_host()], running, {"O2": 60}, job_paused_s=paused_s)
         assert bool(actions_of(decided, StartInstance)) == changes
 
 
@@ -267,12 +258,8 @@ class TestHostsWhoseCoresAreShared:
         assert hosts_for_work(np.array([busy / 2, busy / 2]), vcpus=4) == hosts
 
     def test_they_are_leased_for_work_where_memory_would_do(self) -> None:
-        of_all = dict.fromkeys(FLOW.names, 10.0)
-        busy = replace(
-            long_known(), rate_per_s=of_all, mean_per_s=of_all, source_per_s={"S1": 10.0}
-        )
         running = instances({"h1": "O1 O2 O3"})
-        _, decided = decide(busy, [a_host()], running, arrived=150, setting=self.SHARED)
+        decided = decide(steady(10.0), [a_host()], running, arrived=150, setting=self.SHARED)
         assert (
             len(actions_of(decided, LeaseHost)) == 4
         )  # 15 instances' work and its root, one host is up
@@ -280,30 +267,30 @@ class TestHostsWhoseCoresAreShared:
     def test_an_instance_starts_where_the_least_is_promised(self) -> None:
         hosts = [a_host(), a_host("h2")]
         running = instances({"h1": "O1 O2", "h2": "O3"})
-        _, decided = decide(long_known(), hosts, running, {"O2": 90}, setting=self.SHARED)
+        decided = decide(long_known(), hosts, running, {"O2": 90}, setting=self.SHARED)
         assert actions_of(decided, StartInstance)[0] == StartInstance("O2", "h2")
 
 
 class TestLeases:
     def test_a_host_is_leased_for_what_is_worth_it(self) -> None:
         busy = [a_host()], instances({"h1": "O1 O2 O3 O3"})
-        _, decided = decide(long_known(), *busy, arrived=150)
+        decided = decide(long_known(), *busy, arrived=150)
         assert actions_of(decided, LeaseHost)
         assert "hosts are worth their price" in decided.because
 
     def test_what_waits_for_a_host_that_boots_asks_for_no_other(self) -> None:
         hosts = [a_host(), a_host("h2", up=False)]
         running = instances({"h1": "O1 O2 O3 O3", "h2": "O1 O2 O2 O3"})
-        _, decided = decide(remembered(), hosts, running, {"O1": 3000})
+        decided = decide(remembered(), hosts, running, {"O1": 3000})
         assert not actions_of(decided, LeaseHost)
 
     def test_a_host_that_the_others_replace_goes_when_its_btu_ends(self) -> None:
         hosts = [a_host(paid_until_s=3640.0), a_host("h2")]
         running = instances({"h1": "O1 O2", "h2": "O1 O2 O3"})
-        _, decided = decide(remembered(), hosts, running)
+        decided = decide(remembered(), hosts, running)
         assert not actions_of(decided, ReleaseHost)
         later = [a_host(paid_until_s=3625.0), a_host("h2")]
-        _, decided = decide(remembered(), later, running)
+        decided = decide(remembered(), later, running)
         assert actions_of(decided, StopInstance, ReleaseHost) == [
             StopInstance("i1"),
             StopInstance("i2"),
@@ -343,7 +330,7 @@ class TestLeases:
         setting = replace(SETTING, btu_s=btu_s, delays=Delays(drain_s=drain_s))
         hosts = [a_host(paid_until_s=3600.0 + left_s), a_host("h2")]
         running = instances({"h1": "O1 O2", "h2": "O1 O2 O3"})
-        _, decided = decide(
+        decided = decide(
             remembered(),
             hosts,
             running,
@@ -363,14 +350,14 @@ class TestLeases:
         """It boots for 40 s, and what waits is to be worked off within 100 s."""
         setting = replace(SETTING, delays=Delays(host_boot_s=40.0))
         hosts = [a_host(), a_host("h2", paid_until_s=3630.0, ordered_s=ordered_s, up=up)]
-        _, decided = decide(remembered(), hosts, instances({"h1": "O1 O2 O3"}), setting=setting)
+        decided = decide(remembered(), hosts, instances({"h1": "O1 O2 O3"}), setting=setting)
         assert actions_of(decided, ReleaseHost) == [ReleaseHost("h2")] * goes
 
     def test_the_last_instance_moves_where_nothing_arrives(self) -> None:
         quiet = remembered(rate_per_s={}, source_per_s={"S1": 0.0})
         hosts = [a_host(paid_until_s=3625.0), a_host("h2")]
         running = instances({"h1": "O1", "h2": "O2 O3"})
-        _, decided = decide(quiet, hosts, running, arrived=0)
+        decided = decide(quiet, hosts, running, arrived=0)
         assert actions_of(decided, MigrateInstance, ReleaseHost) == [
             MigrateInstance("i1", "h2", overlaps=True),
             ReleaseHost("h1"),
@@ -392,22 +379,22 @@ class TestLeases:
         hosts = [a_host(paid_until_s=3625.0), a_host("h2", images=frozenset(images))]
         running = instances({"h1": "O1", "h2": "O2 O3"})
         setting = replace(SETTING, delays=delays)
-        _, decided = decide(quiet, hosts, running, arrived=0, setting=setting)
+        decided = decide(quiet, hosts, running, arrived=0, setting=setting)
         assert actions_of(decided, MigrateInstance) == [
             MigrateInstance("i1", "h2", overlaps=overlaps)
         ]
 
     def test_a_host_that_is_needed_is_billed_when_its_next_btu_begins(self) -> None:
         running = instances({"h1": "O1 O2 O3"})
-        _, decided = decide(remembered(), [a_host(paid_until_s=3601.0)], running)
+        decided = decide(remembered(), [a_host(paid_until_s=3601.0)], running)
         assert not actions_of(decided, ProlongLease, ReleaseHost)
-        _, decided = decide(remembered(), [a_host(paid_until_s=3600.0)], running)
+        decided = decide(remembered(), [a_host(paid_until_s=3600.0)], running)
         assert actions_of(decided, ProlongLease) == [ProlongLease("h1")]
 
     def test_a_host_stays_if_it_is_needed_again_before_it_is_cleared(self) -> None:
         running = instances({"h1": "O1 O2", "h2": "O1 O2 O3"})
         hosts = [a_host(paid_until_s=3625.0), a_host("h2")]
-        _, decided = decide(long_known(), hosts, running, arrived=75)
+        decided = decide(long_known(), hosts, running, arrived=75)
         assert not actions_of(decided, ReleaseHost, StopInstance)
 
     def test_without_readings_leases_are_kept_and_nothing_else(self) -> None:
@@ -438,7 +425,7 @@ def test_long_items_are_not_left_waiting_for_the_price_of_a_host() -> None:
         work_s=dict.fromkeys(FLOW.names, 10_000.0), done=dict.fromkeys(FLOW.names, 1000.0)
     )
     busy = instances({"h1": "O1 O2 O3 O3"})
-    _, decided = decide(long, [a_host()], busy)
+    decided = decide(long, [a_host()], busy)
     assert (
         len(actions_of(decided, LeaseHost)) >= 7
     )  # 30 instances and some to spare, four to a host
@@ -453,17 +440,11 @@ def test_end_to_end_an_operator_before_others_gets_instances_for_its_peak(
     An instance is worth 0.2 late items/s where one that is late at O1 counts once, 0.6 where it
     is late at O2 and O3, too; its place costs 0.3.
     """
-    slow = long_known()
-    slow = replace(
-        slow,
-        rate_per_s=dict.fromkeys(FLOW.names, 6.0), source_per_s={"S1": 6.0},
-        mean_per_s=dict.fromkeys(FLOW.names, 2.0), work_s={**slow.work_s, "O1": 5e6},
-    )  # fmt: skip
+    work_s = {**long_known().work_s, "O1": 5e6}
+    slow = steady(6.0, mean_per_s=dict.fromkeys(FLOW.names, 2.0), work_s=work_s)
     running = instances({"h1": "O1 O2 O3 O3"})
     setting = replace(SETTING, price_per_btu=0.09)
-    _, decided = decide(
-        slow, [a_host()], running, arrived=90, setting=setting, end_to_end=end_to_end
-    )
+    decided = decide(slow, [a_host()], running, arrived=90, setting=setting, end_to_end=end_to_end)
     places = 4 * (1 + len(actions_of(decided, LeaseHost)))
     assert (places >= 30) == for_its_peak
 
