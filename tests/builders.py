@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import astuple, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,8 @@ from include.experiment.spec import RunSpec
 from include.model.decision import Action, LeaseHost, Outcome, StartInstance
 from include.model.host import HostFlavor
 from include.model.topology import Edge, Source, Topology
-from include.runs.measurements.store import to_arrow
+from include.runs import stages
+from include.runs.measurements.store import RunStore, to_arrow
 from include.testbeds import TESTBEDS
 from include.testbeds.base import TestbedConfig
 from include.testing.builders import SMALL, decision
@@ -109,6 +111,16 @@ def rows_cut(
             testbed = resumed(testbed)
     rows = {table: pa.concat_tables(taken).combine_chunks() for table, taken in parts.items()}
     return rows, testbed
+
+
+def begun(spec: RunSpec, root: Path, windows: int = 0) -> RunStore:
+    """A run that was deployed and controlled for so many windows."""
+    stages.provision(spec, root)
+    stages.deploy(spec, root)
+    stages.replay_arrivals(spec, root)
+    if windows:
+        stages.control_windows(spec, root, 0, windows - 1)
+    return stages.store_of(spec, root)
 
 
 def run_spec(**changes: Any) -> RunSpec:

@@ -11,6 +11,7 @@ from include.controllers import CONTROLLERS
 from include.experiment.spec import parse_spec
 from include.model.decision import Reason
 from include.runs import stages
+from tests.builders import begun
 
 WORLDS = {"henge": ("tenants_diurnal", "diurnal"), "fugu": ("trading_queries", "trading_day_1")}
 """Where controllers act that cannot on every topology."""
@@ -29,9 +30,7 @@ def test_every_controller_advises(name: str, tmp_path: Path) -> None:
         "patterns": pattern, "btus_min": 2, "duration_min": 6, "faults": {},
     }  # fmt: skip
     (spec,) = parse_spec(raw, source="a test").points()
-    stages.provision(spec, tmp_path)
-    stages.deploy(spec, tmp_path)
-    stages.replay_arrivals(spec, tmp_path)
+    begun(spec, tmp_path)
     summaries = [
         stages.control_windows(spec, tmp_path, window, window)[0] for window in range(spec.windows)
     ]

@@ -19,7 +19,7 @@ import pytest
 from include.experiment.spec import Choice
 from include.runs import stages
 from include.runs.monitoring.collector import METRICS, OF_ALL
-from tests.builders import run_spec
+from tests.builders import begun, run_spec
 from tests.command_line import refused
 from tests.conftest import REPOSITORY
 from tests.prometheus_server import prometheus
@@ -45,18 +45,11 @@ def serving(root: Path, *more: str) -> Iterator[str]:
         process.communicate(timeout=60)
 
 
-def begin(root: Path) -> None:
-    stages.provision(SPEC, root)
-    stages.deploy(SPEC, root)
-    stages.replay_arrivals(SPEC, root)
-
-
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Of one over a run that is under way."""
     root = tmp_path_factory.mktemp("data")
-    begin(root)
-    stages.control_windows(SPEC, root, 0, 1)
+    begun(SPEC, root, 2)
     with serving(root) as address:
         yield address
 
@@ -115,7 +108,7 @@ def test_what_keeps_it_from_serving_is_said(data_root: Path, more: list[str], wh
 def test_a_real_prometheus_follows_a_run_and_answers_every_query_of_the_dashboard(
     data_root: Path, tmp_path: Path
 ) -> None:
-    begin(data_root)
+    begun(SPEC, data_root)
     stages.control_windows(SPEC, data_root, 0, 0)
     with serving(data_root) as target, prometheus(tmp_path, target) as address:
         committed = "tidebench_windows_committed"

@@ -15,11 +15,10 @@ from prometheus_client import CollectorRegistry
 from include.experiment.spec import Choice, RunSpec
 from include.runs import stages
 from include.runs.measurements.parquet import read_parquet
-from include.runs.measurements.store import RunStore
 from include.runs.measurements.window import read_window
 from include.runs.monitoring.collector import METRICS, OF_ALL, RunsCollector
 from include.runs.monitoring.progress import begin
-from tests.builders import run_spec
+from tests.builders import begun, run_spec
 
 LEVEL = "near_real_time"
 
@@ -46,15 +45,6 @@ class Endpoint:
                     tuple(own.values())
                 ] = sample.value
         return found
-
-
-def begun(spec: RunSpec, root: Path, windows: int) -> RunStore:
-    stages.provision(spec, root)
-    stages.deploy(spec, root)
-    stages.replay_arrivals(spec, root)
-    if windows:
-        stages.control_windows(spec, root, 0, windows - 1)
-    return stages.store_of(spec, root)
 
 
 def test_what_nothing_was_committed_of_is_absent(data_root: Path) -> None:

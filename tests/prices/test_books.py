@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 import yaml
 
-from include.cli import main
 from include.cli.prices import MOST_SHOWN
 from include.experiment.prices.books import RULES, book_of, load_book
 from include.experiment.prices.listed import load_price_list, parse_size
@@ -19,6 +18,7 @@ from include.model.billing import CloudPriceBook
 from include.model.errors import SpecError
 from include.results.bounds.report import unbounded
 from tests.builders import run_spec
+from tests.command_line import refused, said
 
 MINE: dict[str, Any] = {
     "name": "mine", "provider": "somebody", "region": "here", "instance_type": "cx1",
@@ -31,7 +31,7 @@ def without(*names: str, **changes: Any) -> dict[str, Any]:
     return {name: value for name, value in (MINE | changes).items() if name not in names}
 
 
-def refused(raw: Any, tmp_path: Path) -> list[str]:
+def problems_with(raw: Any, tmp_path: Path) -> list[str]:
     file = tmp_path / "mine.yaml"
     file.write_text(raw if isinstance(raw, str) else yaml.safe_dump(raw))
     with pytest.raises(SpecError) as error:
@@ -82,30 +82,20 @@ def test_a_book_bills_by_its_rule_unless_it_says_otherwise() -> None:
     ],
 )
 def test_a_wrong_book_says_what_to_do(raw: Any, says: str, tmp_path: Path) -> None:
-    assert any(says in problem for problem in refused(raw, tmp_path))
+    assert any(says in problem for problem in problems_with(raw, tmp_path))
 
 
 def test_everything_wrong_with_a_book_is_said_at_once(tmp_path: Path) -> None:
-    found = refused(without("region", "as_of", per_hour=0, rule="none", x=1), tmp_path)
+    found = problems_with(without("region", "as_of", per_hour=0, rule="none", x=1), tmp_path)
     assert sorted(problem.split(":")[0].split("'")[0] for problem in found) == [
         "as_of", "per_hour is 0", "region", "unknown rule ", "x",
     ]  # fmt: skip
 
 
-def prices(*arguments: str, monkeypatch: pytest.MonkeyPatch) -> int:
-    monkeypatch.setattr("sys.argv", ["tidebench", "prices", *arguments])
-    with pytest.raises(SystemExit) as end:
-        main()
-    return int(end.value.code or 0)
-
-
-def test_list_prices_are_shown_and_written(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_list_prices_are_shown_and_written(tmp_path: Path) -> None:
     out = tmp_path / "book.yaml"
     given = ("aws", "--region", "us-east-1", "--like", "2cpu-8gb")
-    assert prices(*given, "--out", str(out), monkeypatch=monkeypatch) == 0
-    lines = capsys.readouterr().out.splitlines()
+    lines = said("prices", *given, "--out", out).splitlines()
     rows = [line.split() for line in lines[1 : 1 + MOST_SHOWN]]
     assert [float(row[3]) for row in rows] == sorted(float(row[3]) for row in rows)
     assert all(float(row[1]) >= 2 and float(row[2]) >= 8 for row in rows)
@@ -115,11 +105,10 @@ def test_list_prices_are_shown_and_written(
     assert (book.btu_s, book.minimum_s, book.currency) == (1, 60, "USD")
     assert book.bill(3600) == pytest.approx(float(rows[0][3]), abs=5e-5)
     one = ("aws", "--region", "us-east-1", "--type", "m5.large", "--out", str(out))
-    assert prices(*one, monkeypatch=monkeypatch) == 0
+    said("prices", *one)
     assert load_book(out).bill(3600) == pytest.approx(0.096)
     larger = ("azure", "--region", "westeurope", "--type", "standardd2", "--out", str(out))
-    assert prices(*larger, monkeypatch=monkeypatch) == 0
-    assert f"{out} (standardd2, 2 vCPU and 7 GB)" in capsys.readouterr().out
+    assert f"{out} (standardd2, 2 vCPU and 7 GB)" in said("prices", *larger)
 
 
 @pytest.mark.parametrize(
@@ -142,15 +131,10 @@ def test_list_prices_are_shown_and_written(
     ],
 )
 def test_what_is_not_listed_is_said(
-    arguments: tuple[str, ...],
-    says: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    arguments: tuple[str, ...], says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert prices(*arguments, monkeypatch=monkeypatch) == 1
-    assert says in capsys.readouterr().err
+    assert says in refused("prices", *arguments)
     assert not Path("x").exists()
 
 

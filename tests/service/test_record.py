@@ -20,11 +20,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 from include.advise.edges import edges_of
 from include.advise.operators import fit_operators
-from include.cli import app
 from include.files.appended import AppendedRows
 from include.model.errors import SetupError, SpecError, StoreError
 from include.service.clock import SteadyClock, turns
@@ -34,6 +32,7 @@ from include.service.rest import FlinkRest
 from include.testbeds.flink.rest import NoAnswerError
 from include.workloads.recordings import read_recording
 from include.workloads.recordings.operators import read_operators
+from tests.command_line import said
 from tests.service.fake_flink import FakeFlink, answers_500
 from tests.service.flink_world import World
 
@@ -116,10 +115,7 @@ def test_operators_of_a_folder_need_no_edges(tmp_path: Path, world: World) -> No
     world.load = lambda t: 150.0 + 100.0 * np.sin(t / 600)
     recorded(tmp_path / "job", world, 100)
     asked = ["operators", str(tmp_path / "job"), "--out", str(tmp_path / "out")]
-    ran = CliRunner().invoke(app, asked)
-
-    assert ran.exit_code == 0, ran.output
-    assert "map>sink, out per record in  1 " in ran.output
+    assert "map>sink, out per record in  1 " in said(*asked)
     assert (tmp_path / "out" / "job_experiment.yaml").is_file()
 
 

@@ -13,10 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
 from include.advise.objective import parse_objective
-from include.cli import app
 from include.controllers import CONTROLLERS
 from include.controllers.base import Registration
 from include.controllers.fixed import Fixed
@@ -33,6 +31,7 @@ from include.service.shadow import Shadow, ShadowState, asked_controllers, opene
 from include.service.shadow_loop import terms_of
 from include.service.totals import Totals, added
 from include.service.verdict import asked_for
+from tests.command_line import refused, said
 from tests.service.flink_world import World
 
 TERMS = terms_of(price_book("btu60"), parse_objective("latency p95 < 2 s"))
@@ -290,9 +289,7 @@ def test_a_shadow_without_a_decision_says_what_to_do(
     beside = Beside(tmp_path, world)
     beside.turns(1)
     beside.end()
-    said = CliRunner().invoke(app, [asked, str(tmp_path)])
-    assert said.exit_code != 0
-    assert "no controller has decided" in str(said.exception)
+    assert "no controller has decided" in refused(asked, tmp_path)
     assert not (tmp_path / "locks").exists()
     with pytest.raises(StoreError, match="name the --state of a shadow"):
         asked_for(tmp_path / "recording")
@@ -357,40 +354,35 @@ def shadowed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_verdict_is_what_advise_says_of_the_same_recording(
     shadowed: Path, tmp_path: Path
 ) -> None:
-    runner = CliRunner()
-    judged = runner.invoke(app, ["report", str(shadowed)])
-    assert judged.exit_code == 0, judged.output
+    judged = said("report", shadowed)
     asked = ["advise", str(shadowed / "recording"), "--objective", "latency p95 < 2 s"]
     asked += ["--prices", "btu60", "--controllers", "ds2"]
-    advised = runner.invoke(app, [*asked, "--out", str(tmp_path / "a")])
-    assert advised.exit_code == 0, advised.output
+    advised = said(*asked, "--out", tmp_path / "a")
 
     def rows(output: str) -> dict[str, str]:
         return {line[:20].strip(): line for line in output.splitlines() if "%" in line}
 
-    verdict, advice = rows(judged.output), rows(advised.output)
+    verdict, advice = rows(judged), rows(advised)
     for name in ("ds2", "as it was run"):
         assert verdict[name] == advice[name]
     assert "*" in verdict["hpa"], "busy time stands in for CPU"
     assert "*" not in verdict["ds2"]
-    assert "ds2: " in judged.output
-    assert "of them to change something" in judged.output
+    assert "ds2: " in judged
+    assert "of them to change something" in judged
     assert (shadowed / "verdict" / "published" / "advice.html").is_file()
 
 
 @pytest.mark.spark
 @pytest.mark.usefixtures("spark")
 def test_report_takes_a_day_and_what_was_published_of_it(shadowed: Path) -> None:
-    runner, day = CliRunner(), "2027-01-15"
-    judged = runner.invoke(app, ["report", str(shadowed / "days" / day)])
-    assert judged.exit_code == 0, judged.output
+    day = "2027-01-15"
+    judged = said("report", shadowed / "days" / day)
     published = shadowed / f"verdict-{day}" / "published"
     before = {path.name: path.read_bytes() for path in published.iterdir()}
     assert before["decisions.csv"].count(b",ds2,map,") > 100
     assert b",restarted," in before["events.csv"]
     shutil.rmtree(published)
 
-    again = runner.invoke(app, ["report", str(published.parent)])
-    assert again.exit_code == 0, again.output
-    assert again.output.splitlines()[:4] == judged.output.splitlines()[:4]
+    again = said("report", published.parent)
+    assert again.splitlines()[:4] == judged.splitlines()[:4]
     assert {path.name: path.read_bytes() for path in published.iterdir()} == before

@@ -23,6 +23,7 @@ from include.model.errors import SpecError
 from include.model.observation import Observation
 from include.runs import stages
 from include.runs.session import Session
+from tests.builders import begun
 from tests.command_line import said
 from tests.digests import digests
 from tests.unit.test_session import Recorder
@@ -97,10 +98,7 @@ def test_window_by_window_gives_the_same_bytes(tmp_path: Path) -> None:
     spec = a_spec(advisors=ADVISORS, btus_min=5, duration_min=15, faults=FAULTS)
     whole, cut = tmp_path / "whole", tmp_path / "cut"
     stages.run_all(spec, whole)
-    stages.provision(spec, cut)
-    stages.deploy(spec, cut)
-    stages.replay_arrivals(spec, cut)
-    store = stages.store_of(spec, cut)
+    store = begun(spec, cut)
     for window in range(spec.windows):
         stages.control_windows(spec, cut, window, window)
         if window == 1:

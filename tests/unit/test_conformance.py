@@ -14,16 +14,15 @@ from include.cli import app
 from include.cli.conform import LEDGER, line
 from include.controllers.conformance import UNREAD, conform, packaged_rows, read_rows
 from include.model.errors import GateFailed, SpecError
+from tests.command_line import said
 
 DEVIATIONS = Path(LEDGER).read_text(encoding="utf-8")
 
 
 def test_every_row_of_the_package_holds_or_is_in_the_ledger_of_deviations():
     """The command says each row with what it expects and got, and refuses if one differs."""
-    done = CliRunner().invoke(app, ["conform"])
-    ran = done.output
+    ran = said("conform")
     assert re.findall(r"^DIFF .*\n.*", ran, re.MULTILINE) == []
-    assert done.exit_code == 0, ran
     held, of = map(int, re.search(r"(\d+) of (\d+) rows as expected", ran).groups())
     assert held == of
     deviations = re.findall(r"not run: (\S+) in ", ran)

@@ -9,9 +9,9 @@ import pytest
 
 from include.runs.machine import MachineWatch
 from include.runs.measurements.window import read_window
-from include.runs.stages import control_windows, deploy, provision, replay_arrivals, store_of
+from include.runs.stages import control_windows
 from include.testbeds import TESTBEDS
-from tests.builders import run_spec
+from tests.builders import begun, run_spec
 
 
 def test_a_timer_that_waits_for_the_processor_is_late(monkeypatch):
@@ -49,11 +49,7 @@ def test_only_testbeds_that_name_them_have_the_tables(measures, tmp_path, monkey
     spec = run_spec(
         experiment="e", controller="threshold", pattern="constant", btu_min=1, duration_min=2
     )
-    provision(spec, tmp_path)
-    deploy(spec, tmp_path)
-    replay_arrivals(spec, tmp_path)
-    control_windows(spec, tmp_path, 0, 0)
-    tables = read_window(store_of(spec, tmp_path).rows(0))
+    tables = read_window(begun(spec, tmp_path, 1).rows(0))
     assert {"machine", "rescale"} & set(tables) == set(measures)
     if measures:
         assert tables["machine"]["time_s"].to_pylist() == [60.0]

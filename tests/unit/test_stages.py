@@ -18,7 +18,7 @@ from include.model.errors import SetupError, StoreError
 from include.runs import stages
 from include.runs import versions as code_versions
 from include.runs.measurements.rows import UNREAD
-from tests.builders import run_spec
+from tests.builders import begun, run_spec
 from tests.digests import digests
 from tests.killed import killed
 
@@ -100,11 +100,7 @@ def test_killed_at_any_file_and_repeated_it_gives_the_same_bytes(whole, tmp_path
 
 def test_a_damaged_snapshot_says_what_to_do(tmp_path):
     spec = a_spec()
-    stages.provision(spec, tmp_path)
-    stages.deploy(spec, tmp_path)
-    stages.replay_arrivals(spec, tmp_path)
-    stages.control_windows(spec, tmp_path, 0, 0)
-    snapshot = stages.store_of(spec, tmp_path).snapshot(1)
+    snapshot = begun(spec, tmp_path, 1).snapshot(1)
     snapshot.write_bytes(snapshot.read_bytes()[:-100])
     with pytest.raises(StoreError, match=r"not the one that was committed; remove .* run again"):
         stages.control_windows(spec, tmp_path, 1, 1)

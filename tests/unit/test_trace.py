@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from include.cli import main
 from include.experiment.matrix import runs_in_file
 from include.experiment.problems import problems_of
 from include.experiment.run import resolve
@@ -17,6 +16,7 @@ from include.experiment.spec import RunSpec
 from include.model.errors import SpecError
 from include.workloads.trace import DAY_S, Trace
 from tests.builders import run_spec
+from tests.command_line import said
 
 REAL = Path(os.environ.get("TIDEBENCH_TEST_DATA", "TIDEBENCH_TEST_DATA is not set"))
 
@@ -129,19 +129,14 @@ def test_a_wrong_recording_says_what_to_do(
     assert reported.startswith("pattern trace")
 
 
-def test_check_says_what_was_done_to_a_trace(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_check_says_what_was_done_to_a_trace(tmp_path: Path) -> None:
     written(tmp_path, "t_min,requests_per_min", "0,60", "1,", "2,90")
     spec = tmp_path / "mine.yaml"
     spec.write_text(
         "{name: mine, controllers: [btu, fixed], duration_min: 10, patterns: "
         "{name: trace, path: load.csv, gaps: hold}}"
     )
-    monkeypatch.setattr("sys.argv", ["tidebench", "check", str(spec)])
-    with pytest.raises(SystemExit, match="0"):
-        main()
-    lines = capsys.readouterr().out.splitlines()
+    lines = said("check", spec).splitlines()
     assert [line for line in lines if line.startswith("trace:")] == [
         "trace: the time is t_min, taken in min from the beginning",
         "trace: arrivals_per_s is requests_per_min, divided by 60: it is in per_min",
