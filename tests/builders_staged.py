@@ -14,6 +14,9 @@ from include.results.tables.staged import read_staged, staged_path, staged_schem
 
 Rows = list[dict[str, Any]]
 RUN = "btu-random_walk_1-btu10-s1"
+ORIGIN = {"experiment": "demo", "edition": "0", "git_commit": None, "versions": {"python": "3.11"}}
+CHECK = {"table": "cost", "sentence": "Fine.", "passed": True}
+VERDICT = {"passed": True, "checks": [CHECK], "quarantined": {}}
 
 
 def stage(

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
 
@@ -124,6 +125,13 @@ def write_small_recording(path: Path, hours: int = 2) -> None:
         cpu = 0.1 + 0.001 * rate / 4 + extra + draw.normal(0, 0.005)
         lines.append(f"{15 * step},{rate:.2f},{rate / 10:.1f},{late},{cpu:.5f},4")
     path.write_text("\n".join(lines) + "\n")
+
+
+def small_request(folder: Path, **changes: Any) -> AdviceRequest:
+    """What to ask about the small recording, which this writes."""
+    write_small_recording(folder / "job.csv")
+    asked: dict[str, Any] = {"objective": "90 % within 1 s"} | changes
+    return AdviceRequest(recording=str(folder / "job.csv"), **asked)
 
 
 def case_of(request: AdviceRequest) -> Case:

@@ -26,12 +26,12 @@ from include.advise.contradictions import contradictions
 from include.advise.outcomes import outcome, recorded_outcome, replayed
 from include.advise.page import page_of
 from include.advise.replay import ReplayConditions
-from include.advise.request import SUITABLE, AdviceRequest
+from include.advise.request import SUITABLE
 from include.cli.advise import advice_table
 from include.experiment.prices import price_book
 from include.experiment.prices.books import book_of
 from include.model.billing import MONTH_S
-from tests.advise.synthetic import case_of, write_small_recording
+from tests.advise.synthetic import case_of, small_request, write_small_recording
 from tests.command_line import said
 
 CONDITIONS = ReplayConditions(instances_at_start=4, max_instances=8)
@@ -127,15 +127,8 @@ def test_policies_that_are_tried_have_names_of_their_own_and_limits(
 
 @pytest.fixture
 def case(tmp_path: Path) -> Case:
-    write_small_recording(tmp_path / "job.csv")
-    asked = AdviceRequest(
-        recording=str(tmp_path / "job.csv"),
-        objective="90 % within 1 s",
-        max_instances=8,
-        seeds=2,
-        controllers=("hpa", "tide", "fixed"),
-    )
-    return case_of(asked)
+    controllers = ("hpa", "tide", "fixed")
+    return case_of(small_request(tmp_path, max_instances=8, seeds=2, controllers=controllers))
 
 
 def row(

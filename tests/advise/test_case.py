@@ -19,14 +19,13 @@ from include.cli import app
 from include.experiment.spec import require_name
 from include.model.errors import SpecError, StoreError
 from include.workloads.recordings import Recording
-from tests.advise.synthetic import BOOK, case_of, write_small_recording
+from tests.advise.synthetic import BOOK, case_of, small_request
 from tests.command_line import refused
 
 
 @pytest.fixture
 def request_(tmp_path: Path) -> AdviceRequest:
-    write_small_recording(tmp_path / "job.csv")
-    return AdviceRequest(recording=str(tmp_path / "job.csv"), objective="90 % within 1 s")
+    return small_request(tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -10,23 +10,16 @@ from hypothesis import strategies as st
 from include.advise.cluster import OPERATOR, ReplayCluster
 from include.model.decision import (
     Action,
-    Decision,
     LeaseHost,
     MigrateInstance,
     ProlongLease,
-    Reason,
-    Reasoned,
     ReleaseHost,
     StartInstance,
     StopInstance,
 )
+from include.testing.builders import decision
 
 BTU_S, TAKES_S = 3600.0, 15.0
-
-
-def decided(*actions: Action) -> Decision:
-    steps = tuple(Reasoned(action, "because", Reason.NOTHING_TO_DO) for action in actions)
-    return Decision(steps=steps, because="because", reason=Reason.NOTHING_TO_DO)
 
 
 def new_host(handle: str, instances: int = 1) -> list[Action]:
@@ -40,7 +33,7 @@ def cluster(max_hosts: int = 10, max_instances: int = 10) -> ReplayCluster:
 def one_instance() -> tuple[ReplayCluster, str, str]:
     """A cluster, its host and its instance, begun at 0 s."""
     made = cluster()
-    made.apply(decided(*new_host("new-1")), 0)
+    made.apply(decision(*new_host("new-1")), 0)
     return made, *hosts(made), *instances(made)
 
 
@@ -62,8 +55,8 @@ def test_what_starts_works_after_it_takes_effect() -> None:
 
 def test_what_stops_works_until_it_takes_effect() -> None:
     made, _, instance = one_instance()
-    made.apply(decided(StopInstance(instance)), 100)
-    made.apply(decided(StopInstance(instance)), 110)  # again: the first one counts
+    made.apply(decision(StopInstance(instance)), 100)
+    made.apply(decision(StopInstance(instance)), 110)  # again: the first one counts
     made.settle(114)
     assert made.running(114) == 1
     assert made.instance_samples(114, 0.5, 50)[instance].stopping
@@ -74,11 +67,11 @@ def test_what_stops_works_until_it_takes_effect() -> None:
 
 def test_a_released_host_ends_when_it_is_empty() -> None:
     made, host, instance = one_instance()
-    made.apply(decided(ReleaseHost(host)), 50)
+    made.apply(decision(ReleaseHost(host)), 50)
     made.settle(60)
     assert hosts(made) == [host]
     assert made.host_samples()[host].releasing
-    made.apply(decided(StopInstance(instance)), 100)
+    made.apply(decision(StopInstance(instance)), 100)
     made.settle(115)
     assert hosts(made) == []
     assert made.host_samples() == {}
@@ -89,32 +82,32 @@ def test_a_released_host_ends_when_it_is_empty() -> None:
 
 def test_an_empty_host_is_held_until_it_is_released() -> None:
     made, host, instance = one_instance()
-    made.apply(decided(StopInstance(instance)), 0)
+    made.apply(decision(StopInstance(instance)), 0)
     made.settle(1000)
     assert hosts(made) == [host]
-    made.apply(decided(ReleaseHost(host)), 1000)
+    made.apply(decision(ReleaseHost(host)), 1000)
     made.settle(1010)
     assert made.leases[0].ends_s == 1010
 
 
 def test_hosts_beyond_the_most_and_what_is_on_them_are_left_out() -> None:
     made = cluster(max_hosts=2)
-    made.apply(decided(*new_host("new-1"), *new_host("new-2"), *new_host("new-3")), 0)
+    made.apply(decision(*new_host("new-1"), *new_host("new-2"), *new_host("new-3")), 0)
     assert len(hosts(made)) == 2
     assert made.running(15) == 2
-    made.apply(decided(ReleaseHost("host-1")), 20)
+    made.apply(decision(ReleaseHost("host-1")), 20)
     for name, instance in made.instance_samples(20, None, 0).items():
         if instance.host == "host-1":
-            made.apply(decided(StopInstance(name)), 20)
+            made.apply(decision(StopInstance(name)), 20)
     made.settle(35)
-    made.apply(decided(*new_host("new-1")), 40)  # an ended lease makes room
+    made.apply(decision(*new_host("new-1")), 40)  # an ended lease makes room
     assert len(hosts(made)) == 2
     assert made.running(55) == 2
 
 
 def test_leases_go_on_and_prolonging_pays_one_btu() -> None:
     made, host, _ = one_instance()
-    made.apply(decided(ProlongLease(host)), 3000)
+    made.apply(decision(ProlongLease(host)), 3000)
     assert made.leases[0].paid_until_s == 2 * BTU_S
     made.settle(3600)
     assert made.leases[0].paid_until_s == 2 * BTU_S
@@ -126,7 +119,7 @@ def test_leases_go_on_and_prolonging_pays_one_btu() -> None:
 def test_a_migration_starts_a_copy_and_stops_the_instance() -> None:
     made, _, instance = one_instance()
     move = MigrateInstance(instance, "new-1")
-    made.apply(decided(LeaseHost("host", "new-1"), move), 100)
+    made.apply(decision(LeaseHost("host", "new-1"), move), 100)
     assert [made.running(now_s) for now_s in (100, 114)] == [1, 1]
     made.settle(115)
     assert made.running(115) == 1
@@ -136,10 +129,10 @@ def test_a_migration_starts_a_copy_and_stops_the_instance() -> None:
 
 def test_instances_beyond_the_most_are_left_out_but_one_may_move() -> None:
     made = cluster(max_instances=2)
-    made.apply(decided(*new_host("new-1", instances=3)), 0)
+    made.apply(decision(*new_host("new-1", instances=3)), 0)
     assert made.running(15) == 2
     moved = instances(made)[0]
-    made.apply(decided(LeaseHost("host", "new-1"), MigrateInstance(moved, "new-1")), 20)
+    made.apply(decision(LeaseHost("host", "new-1"), MigrateInstance(moved, "new-1")), 20)
     made.settle(35)
     assert made.running(35) == 2
     assert moved not in instances(made)
@@ -147,7 +140,7 @@ def test_instances_beyond_the_most_are_left_out_but_one_may_move() -> None:
 
 def test_without_a_host_for_its_copy_an_instance_goes_on() -> None:
     made, _, instance = one_instance()
-    made.apply(decided(MigrateInstance(instance, "host-9")), 100)
+    made.apply(decision(MigrateInstance(instance, "host-9")), 100)
     made.settle(115)
     assert made.running(115) == 1
 
@@ -175,11 +168,11 @@ def test_there_are_never_more_than_may_be_and_what_stopped_is_gone(
         made.settle(now_s)
         stop = [StopInstance(name) for name in instances(made)]
         release = [ReleaseHost(name) for name in hosts(made)]
-        made.apply(decided(*stop, *release), now_s)
+        made.apply(decision(*stop, *release), now_s)
         made.settle(now_s + TAKES_S)
         assert hosts(made) == []
         wanted = [action for i in range(count) for action in new_host(f"new-{i}")]
-        made.apply(decided(*wanted), now_s + TAKES_S)
+        made.apply(decision(*wanted), now_s + TAKES_S)
         assert len(hosts(made)) == min(count, max_hosts)
         assert made.running(now_s + 2 * TAKES_S) == min(count, max_hosts)
     for lease in made.leases:

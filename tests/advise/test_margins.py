@@ -38,7 +38,7 @@ from tests.advise.synthetic import (
     daily,
     job,
     recording,
-    write_small_recording,
+    small_request,
 )
 from tests.advise.test_ranking import row
 from tests.command_line import refused, said
@@ -169,9 +169,7 @@ def test_without_a_restart_nothing_is_known_of_what_scales() -> None:
 
 
 def test_of_the_policy_that_was_recorded_the_recording_says_what_it_holds(tmp_path: Path) -> None:
-    write_small_recording(tmp_path / "job.csv")
-    asked = AdviceRequest(recording=str(tmp_path / "job.csv"), objective="90 % within 1 s")
-    case = case_of(replace(asked, controllers=("fixed",), max_instances=8, seeds=2))
+    case = case_of(small_request(tmp_path, controllers=("fixed",), max_instances=8, seeds=2))
     as_run = recorded_outcome(case.read, case.question)
     at = [one.name for one in case.policies].index("fixed, 4")
     measure_policy(case, at, tmp_path)
@@ -203,10 +201,8 @@ def test_the_table_that_comes_with_the_project_is_read_and_others_are_refused(
     assert read_errors(errors_csv(errors), "again") == errors
     assert {one.under for one in errors} == {"fixed", "cpu", "busy time", "end to end", "other"}
     (tmp_path / "bad.csv").write_text("fitted,error\na,1\n")
-    write_small_recording(tmp_path / "job.csv")
-    asked = AdviceRequest(recording=str(tmp_path / "job.csv"), objective="90 % within 1 s")
     with pytest.raises(SpecError, match="is no table of backtest errors"):
-        case_of(replace(asked, errors=str(tmp_path / "bad.csv")))
+        case_of(small_request(tmp_path, errors=str(tmp_path / "bad.csv")))
 
 
 def test_a_table_of_ones_own_recordings_is_made_and_taken(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,6 @@ import pytest
 
 from include.advise.backtest import Scaler, backtest
 from include.advise.job import TAKES_S, fit, with_times
-from include.advise.request import AdviceRequest
 from include.advise.times import start_up_in
 from include.model.errors import SpecError
 from include.workloads.recordings import Recording
@@ -21,7 +21,7 @@ from tests.advise.synthetic import (
     daily,
     of_readings,
     recording,
-    write_small_recording,
+    small_request,
 )
 from tests.advise.test_job import SCALED, with_scalings
 from tests.command_line import refused, said
@@ -117,20 +117,12 @@ def test_a_restart_can_be_asked_for_where_none_was_recorded(restart_s: float) ->
 
 
 def test_both_options_reach_the_replay_and_wrong_ones_are_told(tmp_path: Path) -> None:
-    path = tmp_path / "job.csv"
-    write_small_recording(path)
-    asked = AdviceRequest(
-        recording=str(path), objective="latency p95 < 2 s", start_up_s=70.0, restart_s=3.0
-    )
+    asked = small_request(tmp_path, objective="latency p95 < 2 s", start_up_s=70.0, restart_s=3.0)
     case = case_of(asked)
     assert case.question.conditions.takes_s == 70
     assert case.job.planned_share * max(case.job.restart.latency_excess_s) == pytest.approx(3)
     with pytest.raises(SpecError) as error:
-        case_of(
-            AdviceRequest(
-                recording=str(path), objective="latency p95 < 2 s", start_up_s=-1, restart_s=1e9
-            )
-        )
+        case_of(replace(asked, start_up_s=-1, restart_s=1e9))
     assert [one.split(":")[0] for one in error.value.problems] == ["start_up_s", "restart_s"]
 
 

@@ -18,14 +18,11 @@ from include.testbeds import TESTBEDS
 from include.testing.builders import SMALL, a_topology, an_operator, decision
 from include.workloads.pattern import Levels
 from tests.builders import a_config, apply_at, measured_at, resumed, seen_at
+from tests.kernel.flows import QUIET
 
 EMBEDDED = tuple(name for name, one in TESTBEDS.items() if not one.real_time)
 START_S, PULL_S, DRAIN_S, BOOT_S = 8, 12, 20, 40
-CALIBRATION = {
-    "latency_ms": 0,
-    "service_cv": 0,
-    "cpu_noise": 0,
-    "sample_every_items": 1,
+CALIBRATION = QUIET | {
     "host_boot_s": [BOOT_S, BOOT_S],
     "instance_start_s": [START_S, START_S],
     "image_pull_s": [PULL_S, PULL_S],

@@ -11,6 +11,7 @@ from include.testbeds.simulated import kernel
 from include.testbeds.simulated.testbed import SimulatedTestbed
 from include.testing.builders import SMALL, a_topology, an_operator, decision
 from tests.builders import a_config, apply_at, fed_by, resumed, seen_at
+from tests.kernel.flows import QUIET
 from tests.kernel.worlds import a_network, column, poisson_us, publish, waiting_items
 
 IMAGES, QUERIES = 1, 0  # in flow order the chained operator comes first
@@ -109,10 +110,7 @@ def test_a_transfer_counts_for_the_age_and_holds_no_core():
 
 def a_testbed(**calibration) -> SimulatedTestbed:
     topology = a_topology(an_operator("O1", service_ms=400.0))
-    settled = {
-        "service_cv": 0.0, "latency_ms": 0, "cpu_noise": 0.0, "host_boot_s": [0, 0],
-        "instance_start_s": [10, 10], "image_pull_s": [0, 0], "drain_s": 2, "sample_every_items": 1,
-    }  # fmt: skip
+    settled = QUIET | {"instance_start_s": [10, 10], "drain_s": 2}
     config = a_config(
         topology, duration_s=600.0, seed=1, monitor_every_s=0.5, calibration=settled | calibration
     )

@@ -20,6 +20,7 @@ from include.testbeds.simulated import kernel
 from include.testbeds.simulated.testbed import SimulatedTestbed
 from include.testing.builders import SMALL, a_topology, an_operator, decision
 from tests.builders import a_config, apply_at, measured_at, rows_cut, seen_at
+from tests.kernel.flows import QUIET
 
 GAP_S = 3.0
 HOT = {"gap_s": [GAP_S], "hot_s": [9, 9], "hot_factor": [2, 2]}
@@ -35,16 +36,9 @@ def a_job(
 ) -> SimulatedTestbed:
     """One instance of O1, of a second an item, on host-1; ``level`` items a second, evenly. With
     ``behind`` one of O2 gets what it does. ``room`` items are in a buffer."""
-    calibration = {
-        "latency_ms": 0,
-        "service_cv": 0,
-        "sample_every_items": 1,
-        "host_boot_s": (10, 10),
-        "instance_start_s": (0, 0),
-        "image_pull_s": (0, 0),
-        "drain_s": 0,
-        "rescale": {"gap_s": [GAP_S]},
-    }
+    calibration = QUIET | {
+        "host_boot_s": (10, 10), "instance_start_s": (0, 0), "rescale": {"gap_s": [GAP_S]}
+    }  # fmt: skip
     operators = [an_operator("O1", service_ms=1000.0)]
     operators += [an_operator("O2", service_ms=behind_ms)] if behind else []
     if room:

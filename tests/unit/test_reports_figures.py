@@ -25,13 +25,11 @@ from include.results.reports.tournament import Cell, Match, Standing
 from include.results.tables.catalogue import PUBLISHED
 from include.results.tables.staged import read_staged
 from include.studies.peerj141.figures import draw_curves, draw_tradeoff, scale_of_curves
-from tests.builders_staged import stage, tables_of
+from tests.builders_staged import ORIGIN, VERDICT, stage, tables_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-ORIGIN = {"experiment": "demo", "edition": "0", "git_commit": None, "versions": {}}
-VERDICT: dict[str, Any] = {"passed": True, "checks": [], "quarantined": {}}
 Limits = list[tuple[tuple[float, float], tuple[float, float]]]
 
 

@@ -29,11 +29,17 @@ from include.results.reports.summary import summary
 from include.results.tables.catalogue import PUBLISHED, is_by_run, schema_of
 from include.results.tables.staged import Row, read_staged
 from include.studies import printed
-from tests.builders_staged import RUN, change, let_pass, parts_of, restage, stage, tables_of
-
-ORIGIN = {"experiment": "demo", "edition": "0", "git_commit": None, "versions": {"python": "3.11"}}
-CHECK = {"table": "cost", "sentence": "Fine.", "passed": True}
-VERDICT = {"passed": True, "checks": [CHECK], "quarantined": {}}
+from tests.builders_staged import (
+    ORIGIN,
+    RUN,
+    VERDICT,
+    change,
+    let_pass,
+    parts_of,
+    restage,
+    stage,
+    tables_of,
+)
 
 
 @pytest.fixture(scope="module")

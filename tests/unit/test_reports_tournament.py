@@ -23,10 +23,7 @@ from include.results.reports.tournament import (
 )
 from include.results.tables.catalogue import PUBLISHED, schema_of
 from include.results.tables.staged import read_staged, staged_path
-from tests.builders_staged import restage, stage
-
-ORIGIN = {"experiment": "cup", "edition": "0", "git_commit": None, "versions": {"python": "3.11"}}
-VERDICT = {"passed": True, "checks": [], "quarantined": {}}
+from tests.builders_staged import ORIGIN, VERDICT, restage, stage
 
 
 def row(controller: str, metric: str, mean: float, **changes: Any) -> dict[str, Any]:
