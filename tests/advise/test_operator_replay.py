@@ -6,6 +6,7 @@ import math
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -236,15 +237,14 @@ def recorded(exported: Path) -> Path:
     return path
 
 
+def asking(recorded: Path, **options: Any) -> AdviceRequest:
+    return AdviceRequest(recording=str(recorded), objective="latency p95 < 2 s", **options)
+
+
 def test_policies_by_busy_time_are_no_guess_where_operators_were_recorded(
     recorded: Path, tmp_path: Path
 ) -> None:
-    request = AdviceRequest(
-        recording=str(recorded),
-        objective="latency p95 < 2 s",
-        controllers=("ds2", "hpa"),
-        seeds=1,
-    )
+    request = asking(recorded, controllers=("ds2", "hpa"), seeds=1)
     without = keep_case(request, tmp_path / "without")
     assert {one.name for one in without.policies if one.guessed} == {"ds2"}
     case = keep_case(replace(request, edges=EDGES), tmp_path / "with")
@@ -275,11 +275,8 @@ def test_backtests_by_operator_give_margins_of_their_own(recorded: Path, tmp_pat
     said("backtest-errors", str(listed), "--out", str(table))
     errors = read_errors(table.read_text(), "mine")
     assert {one.under for one in errors if one.by_operator} == {"busy time"}
-    request = AdviceRequest(
-        recording=str(recorded), objective="latency p95 < 2 s", controllers=("ds2",), seeds=1
-    )
-    request = replace(request, edges=EDGES, errors=str(table))
-    case = keep_case(request, tmp_path / "advice")
+    options = {"controllers": ("ds2",), "seeds": 1, "edges": EDGES, "errors": str(table)}
+    case = keep_case(asking(recorded, **options), tmp_path / "advice")
     alone = [one for one in errors if one.by_operator]
     assert case.margin(case.policies[0]) == margin_of(
         alone, None, "busy time", 2.0 / case.job.quiet_latency_s, by_operator=True
@@ -293,10 +290,7 @@ def test_backtests_by_operator_give_margins_of_their_own(recorded: Path, tmp_pat
 def test_operators_without_a_model_are_refused_if_they_were_asked_for(
     recorded: Path, tmp_path: Path
 ) -> None:
-    request = AdviceRequest(
-        recording=str(recorded), objective="latency p95 < 2 s", edges="parse>enrich"
-    )
     with pytest.raises(SpecError, match="store is in none of them"):
-        keep_case(request, tmp_path)
+        keep_case(asking(recorded, edges="parse>enrich"), tmp_path)
     with pytest.raises(SpecError, match="takes 3 slots at least"):
-        keep_case(replace(request, edges=EDGES, max_instances=2), tmp_path)
+        keep_case(asking(recorded, edges=EDGES, max_instances=2), tmp_path)

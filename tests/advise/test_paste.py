@@ -56,9 +56,14 @@ def wrong(options: dict[str, str]) -> list[str]:
     ]
 
 
+def paste(name: str, *platforms: str, **options: Any) -> tuple[str, str]:
+    """What to do and what to paste of a policy, on any platform unless some are named."""
+    made = policy(name, options, CONDITIONS)
+    return configuration(made, CONDITIONS, platforms or PLATFORMS)
+
+
 def pasted(**asked: int) -> dict[str, str]:
-    made = policy("flink-autoscaler", asked, CONDITIONS)
-    options: dict[str, str] = yaml.safe_load(configuration(made, CONDITIONS)[1])
+    options: dict[str, str] = yaml.safe_load(paste("flink-autoscaler", **asked)[1])
     return options
 
 
@@ -78,7 +83,7 @@ def test_a_misspelt_option_or_value_fails(name: str, value: str) -> None:
 
 
 def test_an_hpa_is_pasted_as_kubernetes_would_take_it() -> None:
-    _, text = configuration(policy("hpa", {"target_cpu": 0.35}, CONDITIONS), CONDITIONS)
+    _, text = paste("hpa", target_cpu=0.35)
 
     written = yaml.safe_load(text)
     spec = written["spec"]
@@ -94,7 +99,7 @@ def test_an_hpa_is_pasted_as_kubernetes_would_take_it() -> None:
 def test_aws_is_given_the_limits_and_the_policy() -> None:
     """Members of RegisterScalableTarget and PutScalingPolicy (botocore 1.44.5,
     data/application-autoscaling/2016-02-06/service-2.json)."""
-    _, text = configuration(policy("target-tracking", {}, CONDITIONS), CONDITIONS)
+    _, text = paste("target-tracking")
 
     parts = dict(part.split("\n", 1) for part in text.removeprefix("# ").split("\n# "))
     documents = {name: json.loads(document) for name, document in parts.items()}
@@ -116,12 +121,11 @@ def test_aws_is_given_the_limits_and_the_policy() -> None:
 def test_keda_scales_by_the_records_for_an_instance() -> None:
     """Field names of kedacore/keda, config/crd/bases/keda.sh_scaledobjects.yaml; metadata is text
     there, and the behaviour that of autoscaling/v2."""
-    options = {"items_each": 185.0}
-    _, plain = configuration(policy("keda", options, CONDITIONS), CONDITIONS)
+    _, plain = paste("keda", items_each=185.0)
     assert set(yaml.safe_load(plain)["spec"]) == {
         "scaleTargetRef", "minReplicaCount", "maxReplicaCount", "triggers",
     }  # fmt: skip
-    _, text = configuration(policy("keda", options | {"behavior": {}}, CONDITIONS), CONDITIONS)
+    _, text = paste("keda", items_each=185.0, behavior={})
 
     written = yaml.safe_load(text)
     assert (written["apiVersion"], written["kind"]) == ("keda.sh/v1alpha1", "ScaledObject")
@@ -130,20 +134,18 @@ def test_keda_scales_by_the_records_for_an_instance() -> None:
     assert all(isinstance(value, str) for value in trigger["metadata"].values())
     assert (trigger["type"], trigger["metadata"]["value"]) == ("rabbitmq", "185")
     assert spec["maxReplicaCount"] == 8
-    hpa = yaml.safe_load(configuration(policy("hpa", {}, CONDITIONS), CONDITIONS)[1])
+    hpa = yaml.safe_load(paste("hpa")[1])
     behavior = spec["advanced"]["horizontalPodAutoscalerConfig"]["behavior"]
     hpa["spec"]["behavior"] = behavior
     kubernetes_validate.validate(hpa, "1.29", strict=True)
 
 
 def test_of_a_rule_that_kubernetes_does_not_have_the_options_are_pasted() -> None:
-    asked = policy("tide", {}, CONDITIONS)
-    assert "controller: tide" in configuration(asked, CONDITIONS, ("kubernetes",))[1]
+    assert "controller: tide" in paste("tide", "kubernetes")[1]
 
 
 def test_the_band_of_flink_is_pasted_as_its_ends() -> None:
-    asked = {"target_share": 0.35, "boundary": 0.15}
-    _, text = configuration(policy("flink-autoscaler", asked, CONDITIONS), CONDITIONS)
+    _, text = paste("flink-autoscaler", target_share=0.35, boundary=0.15)
 
     options = yaml.safe_load(text)
     ends = [options[f"job.autoscaler.utilization.{end}"] for end in ("min", "target", "max")]
@@ -188,9 +190,7 @@ def test_what_is_pasted_fits_where_the_job_runs(name: str, platform: str) -> Non
 
 
 def test_a_rule_that_no_autoscaler_of_flink_has_is_run_by_act() -> None:
-    asked = policy("tide", {"end_to_end": 1.0}, CONDITIONS)
-
-    _, text = configuration(asked, CONDITIONS, ("flink",))
+    _, text = paste("tide", "flink", end_to_end=1.0)
 
     dry, _, real = text.splitlines()
     assert real == f"{dry} --really"
@@ -207,10 +207,8 @@ def test_what_scales_the_job_now_has_to_stop_before_another_policy_is_applied() 
 
 
 def test_kubernetes_would_take_what_is_nearest_to_target_tracking() -> None:
-    tracking = policy("target-tracking", {"target_share": 0.6}, CONDITIONS)
-
-    told, text = configuration(tracking, CONDITIONS, ("kubernetes",))
-    _, flink = configuration(tracking, CONDITIONS, ("flink",))
+    told, text = paste("target-tracking", "kubernetes", target_share=0.6)
+    _, flink = paste("target-tracking", "flink", target_share=0.6)
 
     written = yaml.safe_load(text)
     kubernetes_validate.validate(written, "1.29", strict=True)
@@ -229,9 +227,7 @@ def test_kubernetes_would_take_what_is_nearest_to_target_tracking() -> None:
 
 
 def test_a_service_of_ecs_is_given_the_nearest_to_an_hpa() -> None:
-    hpa = policy("hpa", {"target_cpu": 0.35}, CONDITIONS)
-
-    told, text = configuration(hpa, CONDITIONS, ("ecs",))
+    told, text = paste("hpa", "ecs", target_cpu=0.35)
 
     assert "was not replayed" in told
     tracking = json.loads(text.partition("# put-scaling-policy\n")[2])
@@ -269,8 +265,7 @@ def test_keda_would_take_the_scaled_object(items_each: float) -> None:
     (version,) = yaml.safe_load(CRD.read_text())["spec"]["versions"]
     schema = closed(version["schema"]["openAPIV3Schema"])
     schema["properties"]["metadata"] = {"type": "object"}  # that of every object
-    made = policy("keda", {"items_each": items_each}, CONDITIONS)
-    written = yaml.safe_load(configuration(made, CONDITIONS)[1])
+    written = yaml.safe_load(paste("keda", items_each=items_each)[1])
     jsonschema.validate(written, schema)
     assert written["spec"]["triggers"][0]["metadata"]["value"] == f"{int(items_each)}"
     for wrong_ in ({"maxReplicas": 3}, {"maxReplicaCount": "3"}):
