@@ -32,6 +32,21 @@ def look(
     return structs.replace(a_sample(name, waiting, durations_ms), **sample), instances
 
 
+def flowing(
+    name: str, rows: Sequence[tuple[int, int, float | None]], count: int = 1, **sample: Any
+) -> list[Look]:
+    """An operator before anything came, and then by row: items that arrived and were completed
+    since the look before, and the share of its time that it worked."""
+    arrived = done = 0
+    looks = []
+    for more, completed, busy in [(0, 0, None), *rows]:
+        arrived, done = arrived + more, done + completed
+        counts = {"arrived_in_all": arrived, "completed_in_all": done, "waiting": arrived - done}
+        shares = {"cpu": [busy] * count, "busy_share": busy, "busiest_share": busy}
+        looks.append(look(name, count, **counts, **shares, **sample))
+    return looks
+
+
 def looked(now_s: float, *looks: Look) -> Observation:
     """These operators at this time, all on one host that nobody minds being full."""
     return an_observation(

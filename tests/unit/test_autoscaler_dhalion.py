@@ -10,7 +10,7 @@ import pytest
 
 from include.controllers.autoscalers.dhalion import Dhalion, scaled_up
 from include.testing.builders import a_setting
-from tests.autoscaler_world import asked_for, look, looked
+from tests.autoscaler_world import asked_for, flowing, looked
 
 DHALION = Dhalion(setting=a_setting())
 
@@ -31,15 +31,9 @@ def test_the_factor_of_the_resolver(current, held_ms, wanted):
 
 def looks(*rows):
     """Every minute O1 and O2 with items (arrived, completed) of that minute; the targets."""
-    observations, totals = [], {"O1": (0, 0), "O2": (0, 0)}
-    for minute, row in enumerate([((0, 0), (0, 0)), *rows]):
-        for name, (arrived, completed) in zip(totals, row, strict=True):
-            totals[name] = (totals[name][0] + arrived, totals[name][1] + completed)
-        both = [
-            look(name, 2, arrived_in_all=arrived, completed_in_all=completed)
-            for name, (arrived, completed) in totals.items()
-        ]
-        observations.append(looked(60.0 * minute, *both))
+    each = zip(("O1", "O2"), zip(*rows, strict=True), strict=True)
+    looks = [flowing(name, [(*items, None) for items in minutes], 2) for name, minutes in each]
+    observations = [looked(60.0 * n, *both) for n, both in enumerate(zip(*looks, strict=True))]
     return asked_for(DHALION, *observations)[1:]
 
 

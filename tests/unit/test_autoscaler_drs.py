@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from include.controllers.autoscalers.drs import Drs, Greedy, Station, best_of, fewest, sojourn_s
 from include.testing.builders import a_setting, a_topology
-from tests.autoscaler_world import asked_for, look, looked
+from tests.autoscaler_world import asked_for, flowing, looked
 
 PUBLISHED = {"split": Station(8.0, 9.639, 1.0), "counter": Station(8.008, 4.855, 1.0)}
 
@@ -134,18 +134,12 @@ DRS = Drs(setting=a_setting(a_topology("O1", "O2")), qos_ms=1500.0)
 
 def decided(drs, instances, per_30_s, busy, durations_ms=(0, 0)):
     """What two looks give: items in and out of both operators, and the share of their time."""
-    observations = []
-    for turn in range(2):
-        looks = [
-            look(
-                name, count, arrived_in_all=turn * items, completed_in_all=turn * done,
-                busy_share=share, durations_ms=[duration] if duration else [],
-            )
-            for name, count, (items, done), share, duration in zip(
-                ("O1", "O2"), instances, per_30_s, busy, durations_ms, strict=True
-            )
-        ]  # fmt: skip
-        observations.append(looked(30.0 * turn, *looks))
+    both = zip(("O1", "O2"), instances, per_30_s, busy, durations_ms, strict=True)
+    looks = [
+        flowing(name, [(*items, share)], count, durations_ms=[duration] if duration else [])
+        for name, count, items, share, duration in both
+    ]
+    observations = [looked(30.0 * n, *each) for n, each in enumerate(zip(*looks, strict=True))]
     return asked_for(drs, *observations)[-1]
 
 

@@ -14,7 +14,7 @@ from include.controllers.autoscalers.rates import Paths
 from include.model.decision import Reason
 from include.model.topology import Edge
 from include.testing.builders import a_setting, a_topology
-from tests.autoscaler_world import asked_for, look, looked
+from tests.autoscaler_world import asked_for, flowing, looked
 from tests.builders import fed_by
 
 DS2 = Ds2(setting=a_setting(a_topology("O1", "O2")))
@@ -67,11 +67,7 @@ def test_a_factor_gives_more_before_rounding_up():
 
 def looks(ds2, *rows, count=1):
     """Every 15 s O1 with items (arrived, completed) and the share of its time that it worked."""
-    observations, arrived, completed = [], 0, 0
-    for turn, (more, done, busy) in enumerate([(0, 0, None), *rows]):
-        arrived, completed = arrived + more, completed + done
-        o1 = look("O1", count, arrived_in_all=arrived, completed_in_all=completed, busy_share=busy)
-        observations.append(looked(15.0 * turn, o1))
+    observations = [looked(15.0 * n, o1) for n, o1 in enumerate(flowing("O1", rows, count))]
     return asked_for(ds2, *observations)[1:]
 
 
@@ -101,8 +97,7 @@ def test_activation_wants_several_evaluations():
 def test_while_it_waits_it_says_what_for():
     """Without an observation before, then for the two intervals of warm-up, then it acts."""
     memory, reasons = DS2.initial_memory(), []
-    for turn in range(4):
-        o1 = look("O1", 1, arrived_in_all=60 * turn, completed_in_all=20 * turn, busy_share=1.0)
+    for turn, o1 in enumerate(flowing("O1", [(60, 20, 1.0)] * 3)):
         memory, decision = DS2.decide(memory, looked(15.0 * turn, o1))
         reasons.append(decision.reason)
     assert reasons == [Reason.NO_MEASUREMENT, Reason.SETTLING, Reason.SETTLING,

@@ -12,7 +12,7 @@ import pytest
 
 from include.controllers.autoscalers.flink import Flink, Vertex
 from include.testing.builders import a_setting, a_topology, an_operator
-from tests.autoscaler_world import asked_for, instances_under, look, looked
+from tests.autoscaler_world import asked_for, flowing, instances_under, look, looked
 
 SETTING = a_setting(a_topology("O1", "O2"))
 FLINK = Flink(setting=SETTING)
@@ -45,9 +45,7 @@ def test_it_acts_after_stabilisation_and_a_whole_window():
 
 def test_while_it_waits_it_says_what_for():
     memory, because = FLINK.initial_memory(), []
-    for minute in range(22):
-        o1 = look("O1", 1, arrived_in_all=600 * minute, completed_in_all=600 * minute,
-                  busiest_share=0.5)  # fmt: skip
+    for minute, o1 in enumerate(flowing("O1", [(600, 600, 0.5)] * 21)):
         memory, decision = FLINK.decide(memory, looked(60.0 * minute, o1))
         because.append(decision.because)
     assert because[:5] == ["it lets a change settle for 300 s"] * 5
@@ -111,9 +109,7 @@ def test_what_was_scaled_down_last_may_go_down_further():
 def test_a_job_that_was_started_again_is_read_anew():
     """ScalingMetricCollector: a job updated after the first reading clears them all."""
     observations = []
-    for minute in range(60):
-        o1 = look("O1", 1, waiting=100 * minute, arrived_in_all=1300 * minute,
-                  completed_in_all=1200 * minute, busiest_share=1.0)  # fmt: skip
+    for minute, o1 in enumerate(flowing("O1", [(1300, 1200, 1.0)] * 59)):
         started_s = 600.0 if minute > 10 else 0.0
         observations.append(replace(looked(60.0 * minute, o1), job_started_s=started_s))
     asked = asked_for(FLINK, *observations)

@@ -15,8 +15,7 @@ from include.controllers.base import Gauge, Group, Watching
 from include.results.reports.autoscalers import Reading, draw, figure_of
 from include.results.reports.figures import style
 from include.testing.builders import a_setting, a_topology
-from tests.autoscaler_world import Look as Seen
-from tests.autoscaler_world import look, looked, numbers
+from tests.autoscaler_world import flowing, looked, numbers
 from tests.docs.pages import REPOSITORY
 
 TODAY = [
@@ -25,35 +24,11 @@ TODAY = [
 SETTING = a_setting(a_topology("O1"))
 
 
-def flowing(rows: Sequence[tuple[int, int, float]], count: int) -> list[Seen]:
-    """O1 at every look: items that arrived and were completed since the last one, and the share of
-    its time that it worked."""
-    arrived = done = 0
-    observations = []
-    for more, completed, busy in [(0, 0, 0.0), *rows]:
-        arrived, done = arrived + more, done + completed
-        observations.append(
-            look(
-                "O1",
-                count,
-                cpu=[busy] * count,
-                waiting=arrived - done,
-                arrived_in_all=arrived,
-                completed_in_all=done,
-                busy_share=busy,
-                busiest_share=busy,
-                longest_queue_items=arrived - done,
-                durations_ms=[100.0],
-            )
-        )
-    return observations
-
-
 def watched(name: str, rows: Sequence[tuple[int, int, float]], count: int) -> tuple[Any, int]:
     """What a rule watches at the last look, and how many instances it asks for then."""
     rule: Any = CONTROLLERS[name].build(setting=SETTING)
     memory, gauge, wanted = rule.initial_memory(), None, count
-    for turn, reading in enumerate(flowing(rows, count)):
+    for turn, reading in enumerate(flowing("O1", rows, count, durations_ms=[100.0])):
         observation = looked(rule.interval_s * turn, reading)
         gauge = rule.watched(memory, observation, "O1")
         memory, targets = rule.targets(memory, observation)
