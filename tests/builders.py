@@ -88,6 +88,11 @@ def measured_at(testbed: Any, at_s: float) -> Any:
     return testbed.take_measurements()
 
 
+def tables_of(testbed: Any) -> dict[str, pa.Table]:
+    """What was measured and nobody has taken yet, as it is stored."""
+    return {name: to_arrow(name, of) for name, of in testbed.take_measurements().items()}
+
+
 def resumed(testbed: Any) -> Any:
     """Another testbed of the same configuration, from a snapshot of this one on."""
     other = type(testbed)(testbed.config)
@@ -106,10 +111,10 @@ def rows_cut(
         if t_s in moves:
             testbed.apply(decision(*moves[t_s]))
         if t_s in cuts_s or t_s == end_s:
-            for table, columns in testbed.take_measurements().items():
-                parts.setdefault(table, []).append(to_arrow(table, columns))
+            for name, table in tables_of(testbed).items():
+                parts.setdefault(name, []).append(table)
             testbed = resumed(testbed)
-    rows = {table: pa.concat_tables(taken).combine_chunks() for table, taken in parts.items()}
+    rows = {name: pa.concat_tables(taken).combine_chunks() for name, taken in parts.items()}
     return rows, testbed
 
 

@@ -16,11 +16,10 @@ from include.model.decision import (
     StopInstance,
 )
 from include.model.errors import StoreError
-from include.runs.measurements.store import to_arrow
 from include.testbeds import TESTBEDS
 from include.testing.builders import SMALL, a_topology, an_operator, decision
 from include.workloads.pattern import Levels
-from tests.builders import a_config, apply_at, measured_at, resumed, seen_at
+from tests.builders import a_config, apply_at, measured_at, resumed, seen_at, tables_of
 
 EMBEDDED = tuple(name for name, one in TESTBEDS.items() if not one.real_time)
 
@@ -198,10 +197,7 @@ def test_a_snapshot_continues_exactly(testbed, build):
     for each in (testbed, other):
         each.advance_to(600)
     assert testbed.observe() == other.observe()
-    ours, theirs = testbed.take_measurements(), other.take_measurements()
-    assert ours.keys() == theirs.keys()
-    for table, columns in ours.items():
-        assert to_arrow(table, columns) == to_arrow(table, theirs[table])
+    assert tables_of(testbed) == tables_of(other)
 
 
 def test_a_snapshot_of_another_version_is_refused(testbed, build):

@@ -13,11 +13,10 @@ from hypothesis import strategies as st
 
 from include.model.decision import LeaseHost, MigrateInstance, ReleaseHost, StartInstance
 from include.model.decision import StopInstance as Stop
-from include.runs.measurements.store import to_arrow
 from include.testbeds import TESTBEDS
 from include.testing.builders import SMALL, a_topology, an_operator, decision
 from include.workloads.pattern import Levels
-from tests.builders import a_config, apply_at, measured_at, resumed, seen_at
+from tests.builders import a_config, apply_at, measured_at, resumed, seen_at, tables_of
 from tests.kernel.flows import QUIET
 
 EMBEDDED = tuple(name for name, one in TESTBEDS.items() if not one.real_time)
@@ -233,8 +232,7 @@ def test_a_window_may_end_while_an_instance_waits_for_its_copy(kind, cut_s, lost
         if lost:
             testbed.fail(testbed.fleet.instance(copy))
         testbed.advance_to(180)
-        rows = {name: to_arrow(name, of) for name, of in testbed.take_measurements().items()}
-        return rows, testbed.snapshot()
+        return tables_of(testbed), testbed.snapshot()
 
     (rows, whole), (rows_after_cut, cut) = left(cut=False), left(cut=True)
     assert rows_after_cut == rows
