@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -48,14 +48,14 @@ from include.advise.request import (
     FIXED,
     PLATFORMS,
     AdviceRequest,
+    wrong_values,
 )
-from include.advise.times import wrong_times
 from include.experiment.prices import is_file, price_book
 from include.experiment.prices.books import load_book
 from include.files.inputs import input_text
 from include.files.whole import read_json, write_bytes, write_json
 from include.model.billing import CloudPriceBook
-from include.model.errors import SpecError, StoreError, all_checked, unknown_name
+from include.model.errors import SpecError, StoreError, all_checked
 from include.model.host import PriceBook
 from include.workloads.recordings import Recording, parse_mapping, read_recording
 from include.workloads.recordings.folder import OPERATORS, inside, is_recorded
@@ -75,8 +75,6 @@ WHAT_SCALED = (
     "table names it ('hpa, CPU 35 %') or with its options ('hpa target_cpu=0.4'), can narrow the "
     "ranges"
 )
-MOST_INSTANCES = 2000
-MOST_SEEDS = 100
 _REQUEST, _RECORDING, _BOOK = "request.json", "recording.parquet", "book.yaml"
 _SIZES, _ERRORS = "fixed_sizes.json", "backtest_errors.csv"
 _OPERATORS, _EDGES = "operators.parquet", "edges.json"
@@ -218,7 +216,7 @@ def _read_all(request: AdviceRequest, folder: Path) -> tuple[LatencyObjective, P
     """Objective, book and recording; one cannot hide what is wrong with another."""
 
     def require_values() -> None:
-        if problems := list(_wrong_values(request)):
+        if problems := wrong_values(request):
             raise SpecError("advise", problems)
 
     def recording() -> Recording:
@@ -245,23 +243,6 @@ def _read_all(request: AdviceRequest, folder: Path) -> tuple[LatencyObjective, P
         lambda: read_errors(errors_text(request.errors), "--errors"),
     )
     return objective, priced, Recorded(read, by_operator)
-
-
-def _wrong_values(request: AdviceRequest) -> Iterator[str]:
-    for name, lowest, highest in (
-        ("max_instances", 0, MOST_INSTANCES),
-        ("per_host", 1, MOST_INSTANCES),
-        ("seeds", 1, MOST_SEEDS),
-    ):
-        value = getattr(request, name)
-        if name == "per_host" and value is None:
-            continue
-        if isinstance(value, bool) or not isinstance(value, int) or not lowest <= value <= highest:
-            yield f"{name}: write a whole number from {lowest} to {highest}, got {value!r}"
-    for name, problem in wrong_times(request.start_up_s, request.restart_s):
-        yield f"{name}: {problem}"
-    if request.platform and request.platform not in PLATFORMS:
-        yield unknown_name("platform", request.platform, PLATFORMS)
 
 
 def _case(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,8 +26,6 @@ class FittedValue:
 LEAST_STARTS = 5
 LONGEST_START_S = 1800.0
 """Instances that are not there by then were refused, not slow."""
-LONGEST_S = 3600.0
-"""What anybody may say that a start or a restart takes."""
 DRAWS = 1000
 UNTOLD = "no recording was read"
 
@@ -60,19 +57,6 @@ class ScalingTimes:
             ("restart by a scaling", self.by_scaling),
             ("restart by itself", self.by_itself),
         )
-
-
-def wrong_times(start_up_s: object, restart_s: object) -> Iterator[tuple[str, str]]:
-    """What cannot be the time of a start or restart that somebody knows better, by its name."""
-    for name, value in (("start_up_s", start_up_s), ("restart_s", restart_s)):
-        if value is None:
-            continue
-        if (
-            isinstance(value, bool)
-            or not isinstance(value, int | float)
-            or not 0 <= value <= LONGEST_S  # nor is NaN
-        ):
-            yield name, f"write seconds from 0 to {LONGEST_S:g}, or leave it out, got {value!r}"
 
 
 def start_up_in(recording: Recording, presumed_s: float) -> EstimatedTime:

@@ -69,18 +69,15 @@ def backtest(  # noqa: PLR0913  options of a command
     from include.advise.job import fit, with_times
     from include.advise.objective import parse_objective
     from include.advise.replay import ReplayConditions
-    from include.advise.times import wrong_times
+    from include.advise.request import AdviceRequest, wrong_values
     from include.experiment.options import parsed_options
     from include.workloads.recordings import parse_mapping, read_recording
 
     def require_values() -> None:
-        problems = [
-            f"--{name.replace('_', '-')}: {problem}"
-            for name, problem in wrong_times(start_up_s, restart_s)
-        ]
-        if per_host is not None and per_host < 1:
-            problems.append(f"--per-host: write a whole number from 1, got {per_host}")
-        if problems:
+        asked = AdviceRequest(
+            recording=fitted, per_host=per_host, start_up_s=start_up_s, restart_s=restart_s
+        )
+        if problems := wrong_values(asked, lambda name: f"--{name.replace('_', '-')}"):
             raise SpecError("backtest", problems)
 
     def checked_options() -> dict[str, Any]:

@@ -179,7 +179,6 @@ def verdict(  # noqa: PLR0913  options of a command
 
     of_shadow, its_prices = asked_for(state)
     request = AdviceRequest(
-        recording="",
         objective=objective or of_shadow or OBJECTIVE,
         prices=prices or its_prices or PRICES,
         seeds=seeds,

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core.core_schema import NullableSchema
 
@@ -44,9 +44,9 @@ CHECKED_BY_US = {
 }
 """Makes the rest of a schema say how Airflow draws a field, and nothing else: in this draft
 whatever stands beside a reference is not validated. Airflow would refuse one field at a time, in
-the words of JSON Schema; `params` tells everything at once. For the same reason no field has a
-minimum or maximum of its own: the form of Airflow changes what is outside to them without a word;
-it does not look into definitions."""
+the words of JSON Schema; `params` tells everything at once. For the same reason no field is drawn
+with a minimum or maximum of its own: the form of Airflow changes what is outside to them without a
+word; it does not look into definitions."""
 
 
 class Section(BaseModel):
@@ -59,19 +59,23 @@ class Section(BaseModel):
 class _AsDrawn(GenerateJsonSchema):
     """Airflow draws a field that may be empty by a list of types, and nothing by anyOf."""
 
+    def update_with_validations(self, *_: Any) -> None:
+        """Bounds of a number are not drawn."""
+
     def nullable_schema(self, schema: NullableSchema) -> dict[str, Any]:
         filled_in = self.generate_inner(schema["schema"])
         return {**filled_in, "type": [filled_in["type"], "null"]}
 
 
-def form_of(*sections: type[Section]) -> dict[str, dict[str, Any]]:
-    """Per field, the keyword arguments of an Airflow ``Param``: default and JSON schema."""
+def form_of(*sections: type[Any]) -> dict[str, dict[str, Any]]:
+    """Per field, the keyword arguments of an Airflow ``Param``: default and JSON schema. A section
+    is a `Section`, or a dataclass whose fields say themselves where they are."""
     return {
-        name: {**drawn, "section": section.headed, **CHECKED_BY_US}
+        name: {"section": getattr(section, "headed", None), **drawn, **CHECKED_BY_US}
         for section in sections
-        for name, drawn in section.model_json_schema(schema_generator=_AsDrawn)[
-            "properties"
-        ].items()
+        for name, drawn in TypeAdapter(section)
+        .json_schema(schema_generator=_AsDrawn)["properties"]
+        .items()
     }
 
 

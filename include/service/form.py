@@ -9,10 +9,13 @@ from typing import Any
 
 from pydantic import Field
 
-from include.advise.form import OBJECTIVE, PRICES, filled_in
+from include.advise.form import advice_params, filled_in
 from include.advise.request import AdviceRequest
 from include.experiment.form import Section, form_of
-from include.model.errors import SpecError
+from include.model.errors import SpecError, all_checked
+
+OF_ADVICE = ("objective", "prices", "seeds")
+"""What is asked as in the form of an advice."""
 
 
 def parse_day(text: str) -> date:
@@ -24,7 +27,7 @@ def parse_day(text: str) -> date:
 
 
 class WhichDay(Section):
-    """Which day of which shadow, and what is asked of it."""
+    """Which day of which shadow."""
 
     shadow: str = Field(
         "shadow",
@@ -34,9 +37,6 @@ class WhichDay(Section):
     day: str | None = Field(
         None, title="Day", description="Such as 2026-01-31, in UTC. None: the one before."
     )
-    objective: str = OBJECTIVE
-    prices: str = PRICES
-    seeds: int = Field(3, title="Seeds", description="How many replays each controller has.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,24 +55,18 @@ class DayAsked:
 
 def shadow_params() -> dict[str, dict[str, Any]]:
     """The form."""
-    return form_of(WhichDay)
+    asked = advice_params()
+    return form_of(WhichDay) | {name: {**asked[name], "section": None} for name in OF_ADVICE}
 
 
 def day_from_params(params: Mapping[str, Any], today: date) -> DayAsked:
-    """What is asked. Raises SpecError for what the form itself has wrong."""
-    texts = ("shadow", "day", "objective", "prices")
-    values, problems = filled_in(params, shadow_params(), texts, "shadow")
-    day = today - timedelta(days=1)
-    try:
-        day = parse_day(values["day"]) if isinstance(values["day"], str) and values["day"] else day
-    except SpecError as error:
-        problems += error.problems
-    if problems:
-        raise SpecError("the params", problems)
-    request = AdviceRequest(
-        recording="",
-        objective=values["objective"],
-        prices=values["prices"],
-        seeds=values["seeds"],
+    """What is asked. Raises SpecError for wrong names of the form itself, and a day that is none;
+    `keep_case` looks at everything else."""
+    day = params.get("day") or str(today - timedelta(days=1))
+    values, day = all_checked(
+        "the params",
+        lambda: filled_in(params, shadow_params(), "shadow"),
+        lambda: parse_day(str(day)),
     )
+    request = AdviceRequest(**{name: values[name] for name in OF_ADVICE})
     return DayAsked(shadow=values["shadow"], day=day, request=request)

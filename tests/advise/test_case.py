@@ -336,8 +336,9 @@ def test_the_form_has_what_the_command_has() -> None:
     assert filled.items() <= asdict(asked).items()
     _, plain = request_from_params({"recording": "job.csv"})
     assert (plain.sort, plain.recorded, plain.platform) == (False, "", "")
-    with pytest.raises(SpecError, match="sort must be true or false, got 'yes'"):
-        request_from_params({"recording": "job.csv", "sort": "yes"})
+    _, wrong = request_from_params({"recording": "job.csv", "objective": 3, "sort": "yes"})
+    with pytest.raises(SpecError, match=r"sort: write true or false, got 'yes'\n.* read '3'"):
+        case_of(wrong)
 
 
 def test_a_new_request_forgets_rows_and_leaves_the_page_until_its_own_is_ready(

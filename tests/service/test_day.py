@@ -89,7 +89,7 @@ def test_the_form_as_it_opens_asks_about_the_day_before() -> None:
 
 
 def test_everything_wrong_with_the_form_is_told_at_once() -> None:
-    params = {"shadow": "../etc", "day": "soon", "objective": 3, "days": 1}
+    params = {"shadow": "../etc", "day": "soon", "days": 1}
     with pytest.raises(SpecError) as caught:
         day_from_params(params, date(2027, 1, 16))
-    assert len(caught.value.problems) == 4
+    assert len(caught.value.problems) == 3
