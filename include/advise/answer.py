@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
 from math import ceil
 from pathlib import Path
 from statistics import fmean
-from typing import Any
 
 import numpy as np
 
@@ -26,9 +25,10 @@ from include.advise.outcomes import (
     outcome,
     replayed,
 )
-from include.advise.ranking import build_ranking
+from include.advise.ranking import PolicyRow, build_ranking
 from include.advise.readings import Readings, median_of
 from include.advise.replay import Replayed
+from include.advise.request import FIXED
 from include.model.billing import CloudPriceBook
 from include.model.host import PriceBook
 from include.results.tables.catalogue import ADVICE_RANKING
@@ -40,37 +40,6 @@ PAPER_UNITS = "cost units"
 """What a book without a currency counts in: the unit of the papers."""
 ASKED_WHAT_IF = 3
 """So many of the first policies are tried under other conditions."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PolicyRow:
-    """A row of the table advice_ranking; None as policy is the job as it was run. ``holds`` is yes,
-    no or cannot tell, ``to_record`` what would tell."""
-
-    policy: Policy | None
-    rank: int
-    name: str
-    holds: str
-    to_record: str
-    guessed: bool
-    cost_per_month: float
-    lowest_cost: float
-    highest_cost: float
-    regret: float
-    share_within: float
-    lowest_share: float
-    highest_share: float
-    share_margin: float
-    worst_hour_share: float
-    scalings_per_day: float
-    mean_instances: float
-    seeds: int
-    share_cheapest: float
-
-    @property
-    def share_span(self) -> str:
-        """From what to what the share within the limit may be."""
-        return f"{self.lowest_share:.2%} to {self.highest_share:.2%}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +69,8 @@ class Answer:
     rows: tuple[PolicyRow, ...]
     idle: tuple[PolicyRow, ...]
     recommended: PolicyRow | None
+    policy: Policy
+    """That of the first row."""
     bound: HostBound
     shown: Replayed
     what_if: tuple[WhatIf, ...]
@@ -122,16 +93,16 @@ class Answer:
         """What the first policy costs and holds beside the job as it was run; where the job was run
         under it, what its range does not know."""
         now, best, limit = self.as_run, self.best, f"{self.question.objective.limit_s:g} s"
-        if best.policy == self.recorded:
+        if self.recorded and best.policy == self.recorded.name:
             return (
-                f"The job was recorded under {best.name}: its range lies between the replay and "
+                f"The job was recorded under {best.policy}: its range lies between the replay and "
                 "this recording, and other days may be outside it."
             )
         more = best.cost_per_month - now.cost_per_month
         share = more / now.cost_per_month
         return (
             f"As it was run the job costs {now.cost_per_month:,.2f} {self.currency} a month, with "
-            f"{now.share_within:.2%} of the records within {limit}; {best.name} costs "
+            f"{now.share_within:.2%} of the records within {limit}; {best.policy} costs "
             f"{best.cost_per_month:,.2f} ({more:+,.2f}, {share:+.1%}), with "
             f"{best.share_within:.2%} ({best.share_span})."
         )
@@ -144,7 +115,7 @@ class Answer:
         if best is None or not others:
             return ""
         rivals = "; ".join(
-            f"{row.name} ({row.cost_per_month / best.cost_per_month - 1:+.1%})" for row in others
+            f"{row.policy} ({row.cost_per_month / best.cost_per_month - 1:+.1%})" for row in others
         )
         advice = "choose by scalings and worst hour, or ask again with more seeds"
         return f"With other seeds the cheapest is {rivals}: {advice}."
@@ -161,9 +132,9 @@ class Answer:
             more = f" (above {self.job.known_to_per_s:,.0f} records/s), such as with fewer of them"
             more *= "load" in row.to_record
             return (
-                f"{row.name} may hold {goal} at {row.cost_per_month:,.2f} {self.currency} a month "
-                f"({row.lowest_cost:,.2f} to {row.highest_cost:,.2f}), which cannot be told from "
-                f"this recording: record {row.to_record}{more}."
+                f"{row.policy} may hold {goal} at {row.cost_per_month:,.2f} {self.currency} a "
+                f"month ({row.lowest_cost:,.2f} to {row.highest_cost:,.2f}), which cannot be told "
+                f"from this recording: record {row.to_record}{more}."
             )
         return ""
 
@@ -173,7 +144,7 @@ class Answer:
         if not self.idle:
             return ""
         first, count = self.idle[0], len(self.idle)
-        names = "; ".join(f"{row.name}{'*' * row.guessed}" for row in self.idle)
+        names = "; ".join(f"{row.policy}{'*' * row.guessed}" for row in self.idle)
         size = f"{self.question.conditions.instances_at_start} instances from beginning to end"
         words = {HOLDS: "holds", MISSES: "misses", CANNOT_TELL: "may hold"}
         held = f"{words[first.holds]} the objective at {first.cost_per_month:,.2f}"
@@ -210,17 +181,15 @@ def advise(case: Case, folder: Path, report: Callable[[str], None] = lambda _: N
 
 def answer_of(case: Case, folder: Path, report: Callable[[str], None] = lambda _: None) -> Answer:
     """What follows from the ranking below ``folder``; ``report`` is called as by :func:`advise`."""
-    policies = {one.name: one for one in case.policies}
-    table = [_row(row, policies) for row in read_staged(folder, ADVICE_RANKING)]
-    as_run, *rows = table
+    as_run, *rows = [PolicyRow(**row) for row in read_staged(folder, ADVICE_RANKING)]
     idle = idle_rows(rows, case.question.conditions.instances_at_start)
     rows = [row for row in rows if row not in idle]
     best = rows[0]
-    assert best.policy is not None
+    policies = {one.name: one for one in case.policies}
     report("ranked, before other loads, starts and prices are tried on the first of them:")
     for row in (as_run, *rows[:ASKED_WHAT_IF]):
         share = f"{100 * row.share_within:.2f} % within the limit"
-        report(f"  {row.name}: {row.cost_per_month:,.2f} a month, {share}, holds: {row.holds}")
+        report(f"  {row.policy}: {row.cost_per_month:,.2f} a month, {share}, holds: {row.holds}")
     first = seeded(case.question, 1).conditions
     return Answer(
         question=case.question,
@@ -230,8 +199,9 @@ def answer_of(case: Case, folder: Path, report: Callable[[str], None] = lambda _
         rows=tuple(rows),
         idle=tuple(idle),
         recommended=best if best.holds == HOLDS and not best.guessed else None,
+        policy=policies[best.policy],
         bound=bound_of(case, case.read.load_per_s),
-        shown=replayed(case.job, case.read.load_per_s, first, best.policy),
+        shown=replayed(case.job, case.read.load_per_s, first, policies[best.policy]),
         what_if=what_if(case, rows[:ASKED_WHAT_IF], report),
         fidelity=(*_fidelity(case.job, case.read), *share_of_recorded(case, as_run)),
         recorded=case.recorded,
@@ -243,21 +213,11 @@ def idle_rows(rows: Sequence[PolicyRow], at_start: int) -> list[PolicyRow]:
     idle = [
         row
         for row in rows[1:]
-        if row.policy
-        and row.policy.at_start is None
-        and row.scalings_per_day == 0
-        and row.mean_instances == at_start
+        if row.controller != FIXED and row.scalings_per_day == 0 and row.mean_instances == at_start
     ]
     return [
         row for row in idle if row.cost_per_month == idle[0].cost_per_month
     ]  # hosts may still have been moved
-
-
-def _row(row: Mapping[str, Any], policies: Mapping[str, Policy]) -> PolicyRow:
-    name = row["policy"]
-    columns = [field.name for field in fields(PolicyRow) if field.name in row]
-    values = {column: row[column] for column in columns}
-    return PolicyRow(**values | {"policy": policies.get(name), "name": name})
 
 
 def what_if(
@@ -266,10 +226,10 @@ def what_if(
     """The policies of the rows again, one thing changed at a time, with every seed of the
     ranking."""
     seeds = range(1, case.question.seeds + 1)
+    policies = {one.name: one for one in case.policies}
     trials = [
-        (change, factor, question, _with_most(row.policy, case.question, question), row)
+        (change, factor, question, _with_most(policies[row.policy], case.question, question), row)
         for (change, factor, question), row in product(_changes(case.question), rows)
-        if row.policy
     ]
     replays = [
         (case.job, factor * load_of(case.read, seed), seeded(question, seed), policy)

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from include.advise.answer import Answer, PolicyRow, advise
+from include.advise.answer import Answer, advise
 from include.advise.backtest import doubts
 from include.advise.case import keep_case, kept_recording
 from include.advise.margins import HOLDS, MISSES
+from include.advise.ranking import PolicyRow
 from include.advise.request import AdviceRequest
 
 BESIDE = "beside"
@@ -41,17 +42,17 @@ def contradictions(answer: Answer, other: Answer) -> list[str]:
     """A sentence for every policy that holds the objective by one recording, misses it by the
     other."""
     names = answer.job.name, other.job.name
-    others = {row.name: row for row in (*other.rows, *other.idle)}
+    others = {row.policy: row for row in (*other.rows, *other.idle)}
     sentences = []
     for row in (*answer.rows, *answer.idle):
-        pair = [row, others.get(row.name, row)]
+        pair = [row, others.get(row.policy, row)]
         if {one.holds for one in pair} != {HOLDS, MISSES}:
             continue
         says = " and ".join(
             f"{_share(one)} in {name}" for one, name in zip(pair, names, strict=True)
         )
         sentences.append(
-            f"The two recordings say the opposite of {row.name}: {says}. Follow neither before "
+            f"The two recordings say the opposite of {row.policy}: {says}. Follow neither before "
             "tidebench backtest has told which of them predicts the other."
         )
     return sentences

@@ -55,7 +55,7 @@ def page_of(answer: Answer, how_to_use: str, pasted: str) -> str:
         currency=answer.currency,
         origin=origin_of(answer),
         tradeoff=_tradeoff(answer),
-        over_time=_over_time(answer, answer.best.name),
+        over_time=_over_time(answer, answer.best.policy),
         figure=lambda value: "not recorded" if np.isnan(value) else f"{value:.4g}",
     )
 

@@ -30,11 +30,9 @@ def publish_answer(answer: Answer, folder: Path) -> Path:
     """
     published = folder / PUBLISHED
     rows, schema = read_staged(folder, ADVICE_RANKING), schema_of(ADVICE_RANKING)
-    policy = answer.best.policy
-    assert policy is not None
     question = answer.question
-    apply, pasted = configuration(policy, question.conditions, question.platforms)
-    steps = f"{to_stop(policy, answer.recorded)} {apply}".lstrip()
+    apply, pasted = configuration(answer.policy, question.conditions, question.platforms)
+    steps = f"{to_stop(answer.policy, answer.recorded)} {apply}".lstrip()
     with new_folder(published) as draft:
         write_bytes(draft / PAGE, page_of(answer, steps, pasted).encode())
         write_bytes(draft / CONFIGURATION, f"{_heading(answer, steps, pasted)}{pasted}".encode())
@@ -53,5 +51,5 @@ def _heading(answer: Answer, steps: str, pasted: str) -> str:
     held = "it cannot be told whether it holds"
     if answer.recommended or answer.best.holds == MISSES:
         held = "holds" if answer.recommended else "misses"
-    lines = [f"{answer.best.name}: {held} {answer.question.objective}", *wrap(steps, LINE)]
+    lines = [f"{answer.best.policy}: {held} {answer.question.objective}", *wrap(steps, LINE)]
     return "".join(f"# {line}\n" for line in lines)

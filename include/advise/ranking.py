@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import groupby
 from pathlib import Path
 from statistics import fmean
-from typing import Any
 
 import pyarrow as pa
 
@@ -28,23 +28,54 @@ DECIMALS = 9
 """Costs that differ by less are the same: that is the order in which they were added up."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyRow:
+    """A row of the table advice_ranking: a policy, or the job as it was run. ``holds`` is yes, no
+    or cannot tell, ``to_record`` what would tell."""
+
+    rank: int
+    policy: str
+    controller: str
+    seeds: int
+    holds: str
+    to_record: str
+    guessed: bool
+    cost_per_month: float
+    lowest_cost: float
+    highest_cost: float
+    regret: float
+    share_within: float
+    lowest_share: float
+    highest_share: float
+    share_margin: float
+    worst_hour_share: float
+    scalings_per_day: float
+    mean_instances: float
+    share_cheapest: float
+
+    @property
+    def share_span(self) -> str:
+        """From what to what the share within the limit may be."""
+        return f"{self.lowest_share:.2%} to {self.highest_share:.2%}"
+
+
 def build_ranking(folder: Path) -> int:
     """Write ``folder/staged/advice_ranking.parquet`` and return its rows.
 
     A gate: raises GateFailed unless Great Expectations accepts the ranking, StoreError without
     replays.
     """
-    rows = pa.Table.from_pylist(ranked(read_outcomes(folder)), staged_schema(ADVICE_RANKING))
-    count = write_table(staged_path(folder, ADVICE_RANKING), rows, schema_of(ADVICE_RANKING))
+    rows = [asdict(row) for row in ranked(read_outcomes(folder))]
+    table = pa.Table.from_pylist(rows, staged_schema(ADVICE_RANKING))
+    count = write_table(staged_path(folder, ADVICE_RANKING), table, schema_of(ADVICE_RANKING))
     require_sound(folder, (ADVICE_RANKING,))
     return count
 
 
-def ranked(outcomes: Sequence[ReplayOutcome]) -> list[dict[str, Any]]:
-    """Rows of the table advice_ranking: policies that hold the objective by cost, then those that
-    hold it by a guess, then those of which it cannot be told (by cost where their mean reaches it;
-    of costs within `SAME_COST` the highest ``lowest_share`` first), then the others by how much
-    they miss it.
+def ranked(outcomes: Sequence[ReplayOutcome]) -> list[PolicyRow]:
+    """Policies that hold the objective by cost, then those that hold it by a guess, then those of
+    which it cannot be told (by cost where their mean reaches it; of costs within `SAME_COST` the
+    highest ``lowest_share`` first), then the others by how much they miss it.
 
     What was recorded is no candidate: rank 0. Of policies that come to the same the one is first
     that scales least, then the one of which most is known, then the one that was tried first.
@@ -62,19 +93,16 @@ def ranked(outcomes: Sequence[ReplayOutcome]) -> list[dict[str, Any]]:
         for number, own in in_places
         for row in (_surest_first([*own]) if number == MAY_HOLD else own)
     ]
-    return [
-        *({**row, "rank": 0} for row in as_run),
-        *({**row, "rank": rank} for rank, row in enumerate(others, start=1)),
-    ]
+    return [*as_run, *(replace(row, rank=rank) for rank, row in enumerate(others, start=1))]
 
 
-def _surest_first(by_cost: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def _surest_first(by_cost: Sequence[PolicyRow]) -> list[PolicyRow]:
     """Rows by cost, but of those that cost about the same the one of which most is known first."""
-    ordered: list[dict[str, Any]] = []
+    ordered: list[PolicyRow] = []
     while rest := by_cost[len(ordered) :]:
-        most = SAME_COST * rest[0]["cost_per_month"]
-        alike = [row for row in rest if row["cost_per_month"] <= most]
-        ordered += sorted(alike, key=lambda row: -row["lowest_share"])
+        most = SAME_COST * rest[0].cost_per_month
+        alike = [row for row in rest if row.cost_per_month <= most]
+        ordered += sorted(alike, key=lambda row: -row.lowest_share)
     return ordered
 
 
@@ -107,21 +135,19 @@ def _price(replay: ReplayOutcome) -> tuple[float, float, float]:
     return round(replay.cost_per_month, DECIMALS), replay.scalings_per_day, replay.share_margin
 
 
-def _place(row: Mapping[str, Any], target: float) -> tuple[int, float, float, float]:
-    ties = row["scalings_per_day"], row["share_margin"]
-    if row["holds"] == HOLDS:
-        return int(row["guessed"]), row["cost_per_month"], *ties
-    if row["holds"] == CANNOT_TELL and row["share_within"] >= target:
-        return MAY_HOLD, row["cost_per_month"], *ties
-    place = 3 if row["holds"] == CANNOT_TELL else 4
-    return place, -row["share_within"], *ties
+def _place(row: PolicyRow, target: float) -> tuple[int, float, float, float]:
+    ties = row.scalings_per_day, row.share_margin
+    if row.holds == HOLDS:
+        return int(row.guessed), row.cost_per_month, *ties
+    if row.holds == CANNOT_TELL and row.share_within >= target:
+        return MAY_HOLD, row.cost_per_month, *ties
+    place = 3 if row.holds == CANNOT_TELL else 4
+    return place, -row.share_within, *ties
 
 
-def _means(replays: Sequence[ReplayOutcome], won: int) -> dict[str, Any]:
-    """A row of the table, but its rank.
-
-    ``replays`` are of one policy, ``won`` is with how many seeds it was the cheapest.
-    """
+def _means(replays: Sequence[ReplayOutcome], won: int) -> PolicyRow:
+    """The row of a policy by its replays, before it has a rank; ``won`` is with how many seeds it
+    was the cheapest."""
     costs = [replay.cost_per_month for replay in replays]
     margin = replays[0].cost_margin
     low, high = _range(replays)
@@ -140,12 +166,13 @@ def _means(replays: Sequence[ReplayOutcome], won: int) -> dict[str, Any]:
         "mean_instances": fmean(replay.mean_instances for replay in replays),
         "share_cheapest": won / len(replays),
     }
-    return {
-        "policy": replays[0].policy,
-        "controller": replays[0].controller,
-        "seeds": len(replays),
-        "holds": held,
-        "to_record": _to_record(replays) if held == CANNOT_TELL else "",
-        "guessed": replays[0].guessed,
+    return PolicyRow(
+        rank=0,
+        policy=replays[0].policy,
+        controller=replays[0].controller,
+        seeds=len(replays),
+        holds=held,
+        to_record=_to_record(replays) if held == CANNOT_TELL else "",
+        guessed=replays[0].guessed,
         **{name: round(value, DECIMALS) for name, value in figures.items()},
-    }
+    )

@@ -15,10 +15,11 @@ from include.cli.interrupt import ends_at_once
 from include.model.errors import SpecError, all_checked, command
 
 if TYPE_CHECKING:
-    from include.advise.answer import Answer, PolicyRow
+    from include.advise.answer import Answer
     from include.advise.backtest import Backtest, PredictedFigure
     from include.advise.job import JobModel
     from include.advise.operators import JobGraph
+    from include.advise.ranking import PolicyRow
     from include.advise.times import ScalingTimes
     from include.workloads.recordings import Recording
 
@@ -295,7 +296,7 @@ def advice_table(answer: Answer) -> str:
     if best:
         won = f"{round(best.share_cheapest * best.seeds)} of {best.seeds}"
         cost = f"{cost_range(best)} {answer.currency} a month; the cheapest with {won} seeds"
-        lines = [f"{best.name} holds {goal} at the lowest cost ({cost})."]
+        lines = [f"{best.policy} holds {goal} at the lowest cost ({cost})."]
     else:
         lines = [f"No policy is known to hold {goal}."]
     lines += [answer.trade, *answer.against]
@@ -307,12 +308,12 @@ def advice_table(answer: Answer) -> str:
         lines.append(answer.seeds_disagree)
     cost = f"{answer.currency}/month"
     wide = max(12, len(cost))
-    longest = max(24, *(len(row.name) for row in (answer.as_run, *answer.rows)))
+    longest = max(24, *(len(row.policy) for row in (answer.as_run, *answer.rows)))
     titles = ("from ... to", "/ bound", "within", "from ... to", "worst hour", "scalings/day")
     head = f"{'policy':<{longest}} {'holds':>12} {cost:>{wide}}"
     lines += ["", head + " {:>16} {:>8} {:>8} {:>18} {:>11} {:>13}".format(*titles)]
     lines += [
-        f"{row.name:<{longest}} {row.holds + '*' * row.guessed:>12} "
+        f"{row.policy:<{longest}} {row.holds + '*' * row.guessed:>12} "
         f"{row.cost_per_month:>{wide},.2f} {cost_range(row):>16} {row.regret:>8.2f} "
         f"{row.share_within:>8.2%} {row.share_span:>18} "
         f"{row.worst_hour_share:>11.2%} {row.scalings_per_day:>13.0f}"

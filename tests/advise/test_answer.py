@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 from include.advise.answer import (
     Answer,
-    PolicyRow,
     idle_rows,
     share_of_recorded,
     what_if,
@@ -25,6 +24,7 @@ from include.advise.cluster import ReplayLease, leases_of
 from include.advise.contradictions import contradictions
 from include.advise.outcomes import outcome, recorded_outcome, replayed
 from include.advise.page import page_of
+from include.advise.ranking import PolicyRow
 from include.advise.replay import ReplayConditions
 from include.advise.request import SUITABLE
 from include.cli.advise import advice_table
@@ -134,9 +134,9 @@ def case(tmp_path: Path) -> Case:
 def row(
     case: Case, name: str, cost: float, *, scalings: float = 0, won: float = 0, rank: int = 1
 ) -> PolicyRow:
-    known = {one.name: one for one in case.policies}
     return PolicyRow(
-        policy=known.get(name), rank=rank, name=name, holds="yes", to_record="", guessed=False,
+        rank=rank, policy=name, controller=name.partition(",")[0], holds="yes", to_record="",
+        guessed=False,
         cost_per_month=cost, lowest_cost=cost, highest_cost=cost, regret=2.0, share_within=0.95,
         lowest_share=0.95, highest_share=0.95, share_margin=0.0, worst_hour_share=0.9,
         scalings_per_day=scalings, mean_instances=4.0, seeds=2, share_cheapest=won,
@@ -145,7 +145,7 @@ def row(
 
 def answered(case: Case, *rows: PolicyRow) -> Answer:
     best, idle = rows[0], idle_rows(rows, 4)
-    assert best.policy
+    policy = next(one for one in case.policies if one.name == best.policy)
     load = load_of(case.read, 1)
     return Answer(
         question=case.question,
@@ -157,8 +157,9 @@ def answered(case: Case, *rows: PolicyRow) -> Answer:
         rows=tuple(one for one in rows if one not in idle),
         idle=tuple(idle),
         recommended=best,
+        policy=policy,
         bound=bound_of(case, load),
-        shown=replayed(case.job, load, seeded(case.question, 1).conditions, best.policy),
+        shown=replayed(case.job, load, seeded(case.question, 1).conditions, policy),
         what_if=(),
         fidelity=(("median latency, s", 1.0, math.nan),),
     )
@@ -172,7 +173,7 @@ def test_policies_that_never_scaled_are_one_line_with_the_reason(case: Case) -> 
         case, row(case, "hpa, CPU 50 %", 100.0, scalings=9, won=1.0), lasting, idle, moved
     )
 
-    assert [one.name for one in answer.idle] == ["hpa, CPU 70 %"]
+    assert [one.policy for one in answer.idle] == ["hpa, CPU 70 %"]
     for text in (advice_table(answer), page_of(answer, "told", "pasted")):
         assert "1 policy never scaled (hpa, CPU 70 %), but kept 4 instances" in text
         assert "which holds the objective at 400.00 cost units a month" in text
@@ -212,7 +213,7 @@ def test_the_first_policy_is_told_beside_the_job_as_it_was_run(case: Case) -> No
     )
     for text in (advice_table(answer), page_of(answer, "told", "pasted").replace("&#43;", "+")):
         assert answer.trade in text
-    unchanged = replace(answer, recorded=answer.best.policy)
+    unchanged = replace(answer, recorded=answer.policy)
     assert "other days may be outside it" in unchanged.trade
     assert "As it was run the job costs" not in page_of(unchanged, "told", "pasted")
 
@@ -295,7 +296,7 @@ def test_what_the_recording_itself_says_holds_where_prices_change_and_decisions_
             name: sum(getattr(run, name) for run in runs) / 2
             for name in ("share_within", "mean_instances", "scalings_per_day")
         }
-        rows.append(replace(row(case, policy_.name, 1.0), policy=policy_, holds="yes", **means))
+        rows.append(replace(row(case, policy_.name, 1.0), holds="yes", **means))
 
     tells = {(one.policy, one.change.split()[1]): one.holds for one in what_if(case, rows)}
 

@@ -128,7 +128,7 @@ def test_what_is_ranked_says_what_would_tell() -> None:
             row(6, "late", 10, 0.8, share_margin=0.05),
         ]
     )
-    assert [(one["policy"], one["holds"], one["to_record"]) for one in rows] == [
+    assert [(one.policy, one.holds, one.to_record) for one in rows] == [
         ("sure", "yes", ""),
         ("scales", "cannot tell", "scalings"),
         ("busier", "cannot tell", "a higher load of each instance"),
@@ -137,9 +137,9 @@ def test_what_is_ranked_says_what_would_tell() -> None:
         ("near below", "cannot tell", "a day under near below"),
         ("late", "no", ""),
     ]
-    assert rows[0]["lowest_cost"] == pytest.approx(45)
-    assert rows[0]["highest_cost"] == pytest.approx(55)
-    assert rows[0]["lowest_share"] == pytest.approx(0.94)
+    assert rows[0].lowest_cost == pytest.approx(45)
+    assert rows[0].highest_cost == pytest.approx(55)
+    assert rows[0].lowest_share == pytest.approx(0.94)
 
 
 def a_question(max_instances: int) -> Question:
@@ -177,8 +177,8 @@ def test_of_the_policy_that_was_recorded_the_recording_says_what_it_holds(tmp_pa
 
     replayed = outcome(case.job, case.read.load_per_s, seeded(case.question, 1), fixed(4))
     ends = sorted((as_run.share_within, replayed.share_within))
-    assert [recorded["lowest_share"], recorded["highest_share"]] == pytest.approx(ends)
-    assert recorded["share_margin"] == 0
+    assert [recorded.lowest_share, recorded.highest_share] == pytest.approx(ends)
+    assert recorded.share_margin == 0
 
 
 def test_kinds_are_what_scalers_decide_by() -> None:

@@ -38,11 +38,11 @@ def test_the_cheapest_that_holds_comes_first_and_of_the_others_the_nearest() -> 
             row(4, "far", 10, 0.1),
         ]
     )
-    assert [one["policy"] for one in rows] == ["as it was run", "cheap", "dear", "near", "far"]
-    assert [one["rank"] for one in rows] == [0, 1, 2, 3, 4]
-    assert [one["holds"] for one in rows] == ["no", "yes", "yes", "no", "no"]
-    assert [one["regret"] for one in rows] == [9.0, 4.0, 5.0, 6.0, 1.0]
-    assert [one["share_cheapest"] for one in rows] == [0.0, 1.0, 0.0, 0.0, 0.0]
+    assert [one.policy for one in rows] == ["as it was run", "cheap", "dear", "near", "far"]
+    assert [one.rank for one in rows] == [0, 1, 2, 3, 4]
+    assert [one.holds for one in rows] == ["no", "yes", "yes", "no", "no"]
+    assert [one.regret for one in rows] == [9.0, 4.0, 5.0, 6.0, 1.0]
+    assert [one.share_cheapest for one in rows] == [0.0, 1.0, 0.0, 0.0, 0.0]
 
 
 def test_a_guess_comes_after_all_that_hold_and_of_equal_costs_who_scales_least_is_first() -> None:
@@ -57,8 +57,8 @@ def test_a_guess_comes_after_all_that_hold_and_of_equal_costs_who_scales_least_i
         ]
     )
     names = ["quiet", "as quiet", "scales", "guess", "misses"]
-    assert [one["policy"] for one in rows[1:]] == names
-    assert [one["share_cheapest"] for one in rows[1:]] == [1.0, 0.0, 0.0, 0.0, 0.0]
+    assert [one.policy for one in rows[1:]] == names
+    assert [one.share_cheapest for one in rows[1:]] == [1.0, 0.0, 0.0, 0.0, 0.0]
 
 
 def test_of_those_that_may_hold_and_cost_the_same_the_surest_is_first() -> None:
@@ -72,15 +72,15 @@ def test_of_those_that_may_hold_and_cost_the_same_the_surest_is_first() -> None:
         ]
     )
 
-    assert {one["holds"] for one in rows} == {"cannot tell"}
+    assert {one.holds for one in rows} == {"cannot tell"}
     names = ["surer", "cheapest", "dear", "surest, dearer", "below"]
-    assert [one["policy"] for one in rows] == names
-    assert [one["rank"] for one in rows] == [1, 2, 3, 4, 5]
+    assert [one.policy for one in rows] == names
+    assert [one.rank for one in rows] == [1, 2, 3, 4, 5]
 
 
 def test_only_what_was_recorded_has_rank_0() -> None:
     rows = ranked([row(1, "a", 20, 1.0), row(2, "b", 30, 1.0)])
-    assert [policy["rank"] for policy in rows] == [1, 2]
+    assert [policy.rank for policy in rows] == [1, 2]
 
 
 def test_one_seed_that_misses_is_enough_and_means_are_over_seeds() -> None:
@@ -95,14 +95,14 @@ def test_one_seed_that_misses_is_enough_and_means_are_over_seeds() -> None:
             row(3, "c", 41, 0.92, seed=2, bound_cost=5.0),
         ]
     )
-    assert [one["policy"] for one in rows[1:]] == ["b", "c", "a"]
-    assert [one["share_cheapest"] for one in rows[1:]] == [0.5, 0.5, 0.0]
+    assert [one.policy for one in rows[1:]] == ["b", "c", "a"]
+    assert [one.share_cheapest for one in rows[1:]] == [0.5, 0.5, 0.0]
     *_, c, a = rows
-    assert a["holds"] == "cannot tell"
-    assert (a["cost_per_month"], a["lowest_cost"], a["highest_cost"]) == (25.0, 20.0, 30.0)
-    assert (a["share_within"], a["worst_hour_share"], a["seeds"]) == (0.925, 0.5, 2)
-    assert (a["scalings_per_day"], a["mean_instances"]) == (3.0, 3.5)
-    assert c["regret"] == 7.4
+    assert a.holds == "cannot tell"
+    assert (a.cost_per_month, a.lowest_cost, a.highest_cost) == (25.0, 20.0, 30.0)
+    assert (a.share_within, a.worst_hour_share, a.seeds) == (0.925, 0.5, 2)
+    assert (a.scalings_per_day, a.mean_instances) == (3.0, 3.5)
+    assert c.regret == 7.4
 
 
 def measured(folder: Path, *rows: ReplayOutcome) -> Path:
