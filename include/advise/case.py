@@ -6,7 +6,7 @@ import io
 import json
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 
 import numpy as np
@@ -409,9 +409,8 @@ def _keep_operators(recorded: Recorded, folder: Path) -> None:
         (folder / name).unlink(missing_ok=True)
     if recorded.operators is not None:
         recording, edges = recorded.operators
-        sink = io.BytesIO()
-        pq.write_table(pa.table({_TIME: recording.times_s, **operator_columns(recording)}), sink)
-        write_bytes(folder / _OPERATORS, sink.getvalue())
+        columns = {_TIME: recording.times_s, **operator_columns(recording)}
+        _write_columns(folder / _OPERATORS, pa.table(columns))
         write_json(folder / _EDGES, edges)
 
 
@@ -429,21 +428,18 @@ _TIME = "time_s"
 _ABOUT = b"tidebench"
 
 
+def _write_columns(path: Path, table: pa.Table) -> None:
+    sink = io.BytesIO()
+    pq.write_table(table, sink)
+    write_bytes(path, sink.getvalue())
+
+
 def keep_recording(recording: Recording, path: Path) -> None:
     """Write it whole, so that every task reads the same: times in seconds, a column per signal."""
-    about = {
-        "name": recording.name,
-        "began_at": recording.began_at,
-        "notes": recording.notes,
-        "columns": recording.columns,
-        "latency_column": recording.latency_column,
-        "instances_per_host": recording.instances_per_host,
-    }
-    columns = {_TIME: recording.times_s, **recording.readings}
-    table = pa.table({name: pa.array(values) for name, values in columns.items()})
-    sink = io.BytesIO()
-    pq.write_table(table.replace_schema_metadata({_ABOUT: json.dumps(about).encode()}), sink)
-    write_bytes(path, sink.getvalue())
+    about = {each.name: getattr(recording, each.name) for each in fields(recording)}
+    columns = {_TIME: about.pop("times_s"), **about.pop("readings")}
+    table = pa.table(columns).replace_schema_metadata({_ABOUT: json.dumps(about).encode()})
+    _write_columns(path, table)
 
 
 def kept_recording(path: Path) -> Recording:
@@ -452,15 +448,7 @@ def kept_recording(path: Path) -> Recording:
         table = pq.ParquetFile(path).read()
         about = json.loads(table.schema.metadata[_ABOUT])
         columns = {name: np.array(table[name], dtype=np.float64) for name in table.column_names}
-        return Recording(
-            name=about["name"],
-            times_s=columns.pop(_TIME),
-            readings=columns,
-            began_at=about["began_at"],
-            notes=tuple(about["notes"]),
-            columns=tuple(about["columns"]),
-            latency_column=about.get("latency_column", ""),
-            instances_per_host=about.get("instances_per_host"),
-        )
+        lists = {name: tuple(value) for name, value in about.items() if isinstance(value, list)}
+        return Recording(times_s=columns.pop(_TIME), readings=columns, **{**about, **lists})
     except (OSError, pa.ArrowException, ValueError, KeyError, TypeError) as error:
         raise StoreError(f"{path} cannot be read ({error}); ask for the advice again") from error
