@@ -60,7 +60,7 @@ class FlinkPrometheus:
     def __init__(self, url: str, edges: Edges, *, now_s: Callable[[], float] = time.time) -> None:
         self.url = address(
             url, "Prometheus' address", "http://HOST:9090", "TIDEBENCH_PROMETHEUS_TOKEN"
-        )[1]
+        )
         self._edges, self._now_s = edges, now_s
         self._began: tuple[Any, float] = (None, 0.0)
 

@@ -8,18 +8,14 @@ states may be as old as `web.refresh-interval` (3 s by default).
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import re
-import socket
 import ssl
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,10 +24,10 @@ from urllib.parse import quote, urlsplit
 from include.advise.edges import plain_name
 from include.model.errors import SpecError
 from include.service.reading import JobReading, OperatorReading, TaskManagerReading
-from include.testbeds.flink.rest import NoAnswerError, first_reason
+from include.testbeds.flink.rest import TIMEOUT_S, FlinkHttp, NoAnswerError
 
-TIMEOUT_S, POLL_WITHIN_S = 5.0, 20.0
-"""A request, and all requests of a reading, are over by then, whatever the other side does."""
+POLL_WITHIN_S = 20.0
+"""All requests of a reading are over by then, whatever the other side does."""
 SETTLES_S = 0.4
 NAMES_FOR_S = 300.0
 """Names of metrics are asked for again after so long, or when an answer is empty."""
@@ -93,19 +89,16 @@ class FlinkRest:
         settles_s: float = SETTLES_S,
     ) -> None:
         self._now_s, self._timeout_s, self._settles_s = now_s, timeout_s, settles_s
+        self._headers = _authorization()
         self.connect(url)
-        self._headers = {"Accept": "application/json", **_authorization()}
-        self._socket: socket.socket | None = None
         self._over_at = math.inf
         self._names: dict[tuple[str, str], tuple[float, tuple[str, ...]]] = {}
 
     def connect(self, url: str) -> None:
         """Send the next requests to this address."""
-        parts, self.url = address(url)
-        self._prefix = parts.path.rstrip("/")
-        self._connection = _connection(
-            parts.scheme, parts.hostname or "", parts.port, self._timeout_s
-        )
+        self.url = address(url)
+        context = _certificates() if self.url.startswith("https:") else None
+        self._http = FlinkHttp(self.url, self._timeout_s, self._headers, context)
 
     def jobs(self) -> list[Mapping[str, Any]]:
         """Flink's overview of every job that it knows: ``jid``, ``name``, ``state``, times."""
@@ -157,7 +150,7 @@ class FlinkRest:
             for vertex, (least, most) in bounds.items()
         }
         path = f"/jobs/{job}/resource-requirements"
-        self._request("PUT", path, json.dumps(body).encode())
+        self._request("PUT", path, body)
 
     def reading(self, name: str) -> JobReading:
         """One poll of the job of that name. What a part of it cannot say is in ``missing``."""
@@ -217,7 +210,7 @@ class FlinkRest:
 
     def close(self) -> None:
         """Close the connection; the next request opens another."""
-        self._connection.close()
+        self._http.close()
 
     # -------------------------------------------------------------------- parts of a reading
 
@@ -340,78 +333,13 @@ class FlinkRest:
     def _get(self, path: str) -> Any:
         return self._request("GET", path, None)
 
-    def _request(self, method: str, path: str, body: bytes | None) -> Any:
-        """The answer as JSON. A connection that Flink has closed meanwhile is opened once more."""
-        what = f"{method} {self.url}{path}"
-        try:
-            status, text = self._exchange(method, self._prefix + path, body)
-        except (OSError, HTTPException, ValueError) as error:
-            reason = str(error) or type(error).__name__
-            raise NoAnswerError(f"Flink does not answer {what}: {reason}") from error
-        try:
-            answer = json.loads(text) if text else {}
-        except ValueError as error:
-            raise NoAnswerError(f"Flink's answer to {what} is no JSON (HTTP {status})") from error
-        if not 200 <= status < 300:  # sent on to a page for a login, it was not carried out
-            raise NoAnswerError(f"Flink refuses {what} (HTTP {status}): {_complaint(answer)}")
-        return answer
-
-    def _exchange(self, method: str, path: str, body: bytes | None) -> tuple[int, bytes]:
-        """Status and body, within the deadline: when it has come, the socket is shut."""
-        late = threading.Event()
-
-        def give_up() -> None:
-            late.set()
-            # Not by close, which waits for the response, nor by the shutdown of TLS, which takes
-            # the session away from a read that is under way.
-            if (opened := self._connection.sock or self._socket) is not None:
-                with suppress(OSError):
-                    socket.socket.shutdown(opened, socket.SHUT_RDWR)
-
+    def _request(self, method: str, path: str, body: Any) -> Any:
         within_s = min(self._timeout_s, self._over_at - time.monotonic())
         if within_s <= 0:
-            raise TimeoutError(f"the whole poll took more than {POLL_WITHIN_S:g} s")
-        watch = threading.Timer(within_s, give_up)
-        watch.daemon = True
-        watch.start()
-        done = False
-        try:
-            answer = self._sent(method, path, body, late)
-            status, text = answer.status, answer.read()
-            done = not late.is_set()
-        except (OSError, HTTPException, ValueError) as error:
-            if not (late.is_set() or isinstance(error, TimeoutError)):
-                raise
-        finally:
-            watch.cancel()
-            if not done:
-                self._connection.close()
-        if not done:
-            raise TimeoutError("no whole answer in time")  # in the same words every time
-        return status, text
-
-    def _sent(
-        self, method: str, path: str, body: bytes | None, late: threading.Event
-    ) -> HTTPResponse:
-        """The head of the answer, on the connection that is open or on a new one."""
-        headers = self._headers if body is None else {**self._headers, **_JSON}
-
-        def once() -> HTTPResponse:
-            self._connection.request(method, path, body, headers)
-            self._socket = self._connection.sock  # the last response of a connection takes it away
-            return self._connection.getresponse()
-
-        reused = self._connection.sock is not None
-        try:
-            return once()
-        except (ConnectionError, HTTPException):
-            if not reused or late.is_set() or body is not None:  # never ask twice
-                raise
-            self._connection.close()
-            return once()
+            raise NoAnswerError(f"the whole poll of {self.url} took more than {POLL_WITHIN_S:g} s")
+        return self._http.request(method, path, body, within_s)
 
 
-_JSON = {"Content-Type": "application/json"}
 _OF_SOURCE = r"Source__[^.]*\.(numRecordsIn|pendingRecords)"
 
 
@@ -433,8 +361,8 @@ def address(
     whose: str = "Flink's address",
     usage: str = "http://HOST:8081 or https://HOST:8081",
     token: str = TOKEN,
-) -> tuple[Any, str]:
-    """The parts of an address, and how messages call it: never with a password."""
+) -> str:
+    """An address as messages call it: never with a password."""
     try:
         parts = urlsplit(url)
         port = parts.port
@@ -447,17 +375,15 @@ def address(
     if parts.query:
         raise SpecError(whose, [f"write {usage}, without ? and what follows"])
     host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
-    return parts, f"{parts.scheme}://{host}{f':{port}' if port else ''}{parts.path.rstrip('/')}"
+    return f"{parts.scheme}://{host}{f':{port}' if port else ''}{parts.path.rstrip('/')}"
 
 
-def _connection(scheme: str, host: str, port: int | None, timeout_s: float) -> HTTPConnection:
-    if scheme == "http":
-        return HTTPConnection(host, port, timeout=timeout_s)
+def _certificates() -> ssl.SSLContext:
+    """What a Flink over TLS is checked against."""
     try:
-        context = ssl.create_default_context(cafile=os.environ.get(CA) or None)
+        return ssl.create_default_context(cafile=os.environ.get(CA) or None)
     except (OSError, ssl.SSLError) as error:
         raise SpecError(CA, [f"{os.environ.get(CA)} is no file of certificates: {error}"]) from None
-    return HTTPSConnection(host, port, timeout=timeout_s, context=context)
 
 
 def _authorization() -> dict[str, str]:
@@ -470,11 +396,6 @@ def _authorization() -> dict[str, str]:
     if not (token.isascii() and token.isprintable()):
         raise SpecError(TOKEN, ["has a line end or letters that no token has; set it again"])
     return {"Authorization": f"Bearer {token}"} if token else {}
-
-
-def _complaint(answer: Any) -> str:
-    errors = answer.get("errors") if isinstance(answer, dict) else None
-    return first_reason(str(errors[-1])) if errors else str(answer)[:300]
 
 
 def _state(details: Mapping[str, Any]) -> str:

@@ -74,7 +74,7 @@ class TestbedRest(FlinkRest):
                 raise
             return super().job_named(name)
 
-    def _request(self, method: str, path: str, body: bytes | None) -> Any:
+    def _request(self, method: str, path: str, body: Any) -> Any:
         try:
             return super()._request(method, path, body)
         except NoAnswerError:

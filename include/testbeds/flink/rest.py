@@ -7,15 +7,20 @@ where they run and what they have done (`instances.py`); asked here are changes 
 from __future__ import annotations
 
 import json
-import urllib.error
-import urllib.request
+import socket
+import ssl
+import threading
 from collections.abc import Mapping
+from contextlib import closing, suppress
 from dataclasses import dataclass
+from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from typing import Any
+from urllib.parse import urlsplit
 
 from include.model.errors import TestbedError
 
 TIMEOUT_S = 5.0
+"""A request is over by then, whatever the other side does."""
 BOUND = {"lowerBound": 1}
 """Always: a job that lost slots goes on with those that are left."""
 
@@ -116,28 +121,101 @@ class Rest:
 
     def task_managers(self) -> set[str]:
         """Names of those that are registered."""
-        answer = self._request("GET", f"http://127.0.0.1:{self.port}/taskmanagers", None)
+        answer = self._request("GET", "/taskmanagers")
         return {str(each["id"]) for each in answer["taskmanagers"]}
 
     def _get(self, path: str) -> Any:
-        return self._request("GET", self._url(path), None)
+        return self._request("GET", f"/jobs/{self.job}{path}")
 
     def _send(self, method: str, path: str, body: Mapping[str, Any]) -> Any:
-        return self._request(method, self._url(path), json.dumps(body).encode())
+        return self._request(method, f"/jobs/{self.job}{path}", body)
 
-    def _url(self, path: str) -> str:
-        return f"http://127.0.0.1:{self.port}/jobs/{self.job}{path}"
+    def _request(self, method: str, path: str, body: Any = None) -> Any:
+        with closing(FlinkHttp(f"http://127.0.0.1:{self.port}")) as flink:
+            return flink.request(method, path, body)
 
-    @staticmethod
-    def _request(method: str, url: str, body: bytes | None) -> Any:
-        headers = {"Content-Type": "application/json"}
-        request = urllib.request.Request(url, data=body, method=method, headers=headers)
+
+class FlinkHttp:
+    """Requests to a Flink at ``url``, over one connection that is kept."""
+
+    def __init__(
+        self,
+        url: str,
+        timeout_s: float = TIMEOUT_S,
+        headers: Mapping[str, str] | None = None,
+        context: ssl.SSLContext | None = None,
+    ) -> None:
+        self._url, (_, host, self._prefix, *_) = url, urlsplit(url)
+        self._headers = {"Accept": "application/json", **(headers or {})}
+        self._connection = (
+            HTTPSConnection(host, timeout=timeout_s, context=context)
+            if context
+            else HTTPConnection(host, timeout=timeout_s)
+        )
+        self._socket: socket.socket | None = None
+
+    def close(self) -> None:
+        """The next request opens the connection again."""
+        self._connection.close()
+
+    def request(self, method: str, path: str, body: Any, within_s: float = TIMEOUT_S) -> Any:
+        """The answer as JSON, as is ``body``; None is none. When the time is over the socket is
+        shut. Raises NoAnswerError when Flink does not answer, refuses, or sends on."""
+        what, late = f"{method} {self._url}{path}", threading.Event()
+
+        def give_up() -> None:
+            late.set()
+            # Not by close, which waits for the response, nor by the shutdown of TLS, which takes
+            # the session away from a read that is under way.
+            if (opened := self._connection.sock or self._socket) is not None:
+                with suppress(OSError):
+                    socket.socket.shutdown(opened, socket.SHUT_RDWR)
+
+        watch = threading.Timer(within_s, give_up)
+        watch.daemon = True
+        watch.start()
         try:
-            with urllib.request.urlopen(request, timeout=TIMEOUT_S) as answer:
-                text = answer.read()
-            return json.loads(text) if text else {}
-        except urllib.error.HTTPError as error:
-            complaint = error.read().decode(errors="replace")[:300]
-            raise NoAnswerError(f"Flink refuses {method} {url}: {complaint}") from error
-        except (OSError, ValueError) as error:
-            raise NoAnswerError(f"Flink does not answer {method} {url}: {error}") from error
+            response = self._sent(method, path, body, late)
+            status, text = response.status, response.read()
+            if late.is_set():
+                raise TimeoutError
+            answer = json.loads(text) if text else {}
+        except (json.JSONDecodeError, UnicodeDecodeError) as error:
+            raise NoAnswerError(f"Flink's answer to {what} is no JSON (HTTP {status})") from error
+        except (OSError, HTTPException, ValueError) as error:
+            self._connection.close()
+            reason = str(error) or type(error).__name__
+            if late.is_set() or isinstance(error, TimeoutError):
+                reason = "no whole answer in time"  # in the same words every time
+            raise NoAnswerError(f"Flink does not answer {what}: {reason}") from error
+        finally:
+            watch.cancel()
+        if not 200 <= status < 300:  # sent on to a page for a login, it was not carried out
+            raise NoAnswerError(f"Flink refuses {what} (HTTP {status}): {_complaint(answer)}")
+        return answer
+
+    def _sent(self, method: str, path: str, body: Any, late: threading.Event) -> HTTPResponse:
+        """The head of the answer. A connection that Flink has closed meanwhile is opened once
+        more."""
+        content, headers = None, self._headers
+        if body is not None:
+            content, headers = json.dumps(body), {**headers, "Content-Type": "application/json"}
+
+        def once() -> HTTPResponse:
+            self._connection.request(method, self._prefix + path, content, headers)
+            self._socket = self._connection.sock  # the last response of a connection takes it away
+            return self._connection.getresponse()
+
+        reused = self._connection.sock is not None
+        try:
+            return once()
+        except (ConnectionError, HTTPException):
+            if not reused or late.is_set() or content is not None:  # never ask twice
+                raise
+            self._connection.close()
+            return once()
+
+
+def _complaint(answer: Any) -> str:
+    errors = answer.get("errors") if isinstance(answer, dict) else None
+    return first_reason(str(errors[-1])) if errors else str(answer)[:300]
