@@ -22,7 +22,7 @@ from include.cli.service import (
     Prices,
     common_checks,
     duration_s,
-    resolved,
+    polling,
     stopped_by_signal,
 )
 from include.model.errors import SpecError, all_checked, command
@@ -56,6 +56,7 @@ def act(  # noqa: PLR0913  options of a command
     from include.experiment.options import parsed_options
     from include.service.act import Actor, Mandate
     from include.service.limits import load_limits
+    from include.service.rest import FlinkRest
     from include.service.shadow import asked_controllers
     from include.service.shadow_loop import run_shadow
 
@@ -73,29 +74,23 @@ def act(  # noqa: PLR0913  options of a command
         lambda: duration_s(lasts),
         *common_checks(url, job, prices, objective, page),
     )[:3]
-    stop = stopped_by_signal()
-    url, job, client = resolved(url, job, stop)
+    polled = polling(url, job, every, lasts_s)
     mandate = Mandate(
-        job_name=job, controller=controller, limits=allowed, really=really, state=state
+        job_name=polled.job, controller=controller, limits=allowed, really=really, state=state
     )
-    with closing(client(url)) as flink:
+    with closing(polled.client(polled.url)) as flink:
+        assert isinstance(flink, FlinkRest)
         run_shadow(
-            url,
-            job,
+            polled,
             state,
             controllers=asked,
             prices=prices,
             objective=objective,
-            every_s=every,
-            lasts_s=lasts_s,
             most_slots=max_slots,
             page=page,
-            stop=stop,
-            told=lambda line: typer.echo(line, err=True),
-            advised=lambda line: typer.echo(line, err=True),
-            actor=Actor(mandate, flink, ends=stop.is_set),
-            acted=lambda line: typer.echo(line),
-            client=client,
+            advised=polled.told,
+            actor=Actor(mandate, flink, ends=polled.stop.is_set),
+            acted=typer.echo,
         )
     typer.echo(f"What it did, and why: {command('journal', state)}")
 

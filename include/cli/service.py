@@ -15,8 +15,7 @@ import typer
 from include.model.errors import SpecError, all_checked, command
 
 if TYPE_CHECKING:
-    from include.service.record import Polled
-    from include.service.rest import FlinkRest
+    from include.service.record import Polled, Polling
 
 URL = Annotated[
     str,
@@ -65,22 +64,8 @@ def record(  # noqa: PLR0913  options of a command
         lambda: _require_one_source(url, prometheus, edges),
         lambda: _require_job(url, job),
     )
-    stop = stopped_by_signal()
-    client: Callable[..., Polled]
-    if prometheus:
-        url, client = prometheus, partial(FlinkPrometheus, edges=edges_of(edges))
-    else:
-        url, job, client = resolved(url, job, stop)
-    kept = recorded(
-        url,
-        job,
-        out,
-        every_s=every,
-        lasts_s=lasts_s,
-        stop=stop,
-        told=lambda line: typer.echo(line, err=True),
-        client=client,
-    )
+    client = partial(FlinkPrometheus, edges=edges_of(edges)) if prometheus else None
+    kept = recorded(polling(prometheus or url, job, every, lasts_s, client), out)
     typer.echo(f"{kept} polls were recorded in {out}. What it says:")
     typer.echo(f"  {command('advise', out, '--objective', 'latency p95 < 2 s')}")
     typer.echo(f"  {command('operators', out)}")
@@ -128,23 +113,15 @@ def shadow(  # noqa: PLR0913  options of a command
         lambda: duration_s(lasts),
         *common_checks(url, job, prices, objective, page),
     )[:2]
-    stop = stopped_by_signal()
-    url, job, client = resolved(url, job, stop)
     run_shadow(
-        url,
-        job,
+        polling(url, job, every, lasts_s),
         state,
         controllers=asked,
         prices=prices,
         objective=objective,
-        every_s=every,
-        lasts_s=lasts_s,
         most_slots=max_slots,
         page=page,
-        stop=stop,
-        told=lambda line: typer.echo(line, err=True),
-        advised=lambda line: typer.echo(line),
-        client=client,
+        advised=typer.echo,
     )
     typer.echo(f"What each would have cost: {command('verdict', state)}")
 
@@ -223,17 +200,28 @@ def _require_job(url: str, job: str) -> None:
         raise SpecError("--job", ["write the name of the job, as Flink's page has it"])
 
 
-def resolved(
-    url: str, job: str, stop: threading.Event
-) -> tuple[str, str, Callable[..., FlinkRest]]:
-    """Address and name of the job, and what reads it; a job of the testbed is looked for."""
+def polling(
+    url: str, job: str, every_s: float, lasts_s: float, client: Callable[..., Polled] | None = None
+) -> Polling:
+    """How the job is polled until a signal ends it; a job of the testbed is looked for. ``client``
+    is what reads it, if that is not Flink's REST interface."""
+    from include.service.record import Polling
     from include.service.rest import FlinkRest
     from include.service.testbed import TESTBED, TestbedRest, job_of_testbed
 
-    if url == TESTBED:
+    stop = stopped_by_signal()
+    if url == TESTBED and client is None:
         url, job = job_of_testbed(job, stop)
-        return url, job, partial(TestbedRest, job=job)
-    return url, job, FlinkRest
+        client = partial(TestbedRest, job=job)
+    return Polling(
+        url=url,
+        job=job,
+        every_s=every_s,
+        lasts_s=lasts_s,
+        stop=stop,
+        told=lambda line: typer.echo(line, err=True),
+        client=client or FlinkRest,
+    )
 
 
 def duration_s(text: str) -> float:

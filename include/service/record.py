@@ -10,6 +10,7 @@ import fcntl
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -348,41 +349,49 @@ Missed = Callable[[NoAnswerError], None]
 Turned = Callable[[], None]
 
 
-def record(  # noqa: PLR0913  what a user may say
-    url: str,
-    job: str,
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Polling:
+    """Which job is polled, how often, and until it is late or stopped."""
+
+    url: str
+    job: str
+    every_s: float
+    lasts_s: float
+    stop: threading.Event = field(default_factory=threading.Event)
+    told: Told
+    """Gets a line where something is not as it should be."""
+    client: Callable[..., Polled] = FlinkRest
+    """Made with the address, and told the time by ``now_s``."""
+
+
+def record(
+    polling: Polling,
     folder: Path,
     *,
-    every_s: float,
-    lasts_s: float,
-    stop: threading.Event,
-    told: Told,
     seen: Seen = lambda reading, rates: None,
     missed: Missed = lambda error: None,
     turned: Turned = lambda: None,
     clock: SteadyClock | None = None,
-    client: Callable[..., Polled] = FlinkRest,
 ) -> int:
-    """Poll until it is late or stopped; how many polls were kept. See `Recorder` for errors.
+    """Poll; how many polls were kept. See `Recorder` for errors.
 
-    ``told`` gets a line where something is not as it should be, ``seen`` every reading once it is
-    kept, ``missed`` why there is none, and ``turned`` is called at every turn, also at one
-    whose poll is lost.
-    ``client`` is made with the address, and told the time by ``now_s``.
+    ``seen`` gets every reading once it is kept, ``missed`` why there is none, and ``turned`` is
+    called at every turn, also at one whose poll is lost.
 
     Raises NoAnswerError when Flink does not answer at first, or has no job of that name.
     """
     clock = clock or SteadyClock()
+    job, every_s, told = polling.job, polling.every_s, polling.told
     with (
         alone_in(folder, "records"),
-        closing(client(url, now_s=clock.now_s)) as flink,
+        closing(polling.client(polling.url, now_s=clock.now_s)) as flink,
     ):
         flink.job_named(job)
         recorder = Recorder(folder, job, flink.url, every_s)
         clock.not_before(recorder.last_s + every_s / 2)
         recorder.begin(clock.now_s())
         polls, silent = 0, ""
-        for at_s in turns(clock, every_s, lasts_s, stop):
+        for at_s in turns(clock, every_s, polling.lasts_s, polling.stop):
             turned()
             try:
                 if by_s := clock.jumped_s():

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,8 +20,7 @@ from include.service.observe import Terms
 from include.service.page import served
 from include.service.rates import JobRates
 from include.service.reading import JobReading
-from include.service.record import Told, alone_in, record
-from include.service.rest import FlinkRest
+from include.service.record import Polling, Told, alone_in, record
 from include.service.shadow import Advised, Shadow, opened
 from include.service.status import DAY_S, ShadowStatus, by_controller, remembered
 from include.service.verdict import RECORDING
@@ -45,34 +43,29 @@ def terms_of(book: PriceBook, objective: LatencyObjective) -> Terms:
 
 
 def run_shadow(  # noqa: PLR0913  what a user may say
-    url: str,
-    job: str,
+    polling: Polling,
     folder: Path,
     *,
     controllers: Mapping[str, Mapping[str, Any]],
     prices: str,
     objective: str,
-    every_s: float,
-    lasts_s: float,
     most_slots: int,
     page: str,
-    stop: threading.Event,
-    told: Told,
     advised: Told,
     actor: Actor | None = None,
     acted: Told = lambda line: None,
-    client: Callable[..., FlinkRest] = FlinkRest,
 ) -> None:
-    """Until it is late or stopped. ``advised`` gets a line for every change that one would make;
+    """Until the polling ends. ``advised`` gets a line for every change that one would make;
     an ``actor`` follows the only controller, and begins once Flink has the job. ``acted`` gets a
     line whenever something else is asked for, held or cut.
 
     Raises what `record`, `opened` and `price_book` raise.
     """
     terms = terms_of(price_book(prices), parse_objective(objective))
+    job, every_s = polling.job, polling.every_s
     with alone_in(folder, "is a shadow"):
-        state = opened(folder, job, controllers, told)
-        with closing(client(url)) as flink:
+        state = opened(folder, job, controllers, polling.told)
+        with closing(polling.client(polling.url)) as flink:
             flink.job_named(job)  # else each start without Flink writes two entries of the journal
         state.objective, state.prices = objective, prices
         shadow: Shadow | None = None
@@ -113,18 +106,12 @@ def run_shadow(  # noqa: PLR0913  what a user may say
             if where:
                 advised(f"Page: {where}")
             record(
-                url,
-                job,
+                polling,
                 folder / RECORDING,
-                every_s=every_s,
-                lasts_s=lasts_s,
-                stop=stop,
-                told=told,
                 seen=seen,
                 missed=status.unread,
                 turned=status.turned,
                 clock=clock,
-                client=client,
             )
         if shadow is not None:
             shadow.close()

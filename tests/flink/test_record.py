@@ -13,7 +13,7 @@ import pytest
 
 from include.advise.edges import edges_of
 from include.model.decision import StartInstance
-from include.service.record import record
+from include.service.record import Polling, record
 from include.service.rest import FlinkRest
 from include.service.shadow import asked_controllers
 from include.service.shadow_loop import run_shadow
@@ -67,11 +67,8 @@ def test_recording_follows_a_rescale_and_a_killed_host(run: FlinkRun, tmp_path: 
     url, job = job_of_testbed(run.config.run, threading.Event())
     stop, folder = threading.Event(), tmp_path / "job"
     told: list[str] = []
-    recorder = threading.Thread(
-        target=record,
-        args=(url, job, folder),
-        kwargs={"every_s": 2, "lasts_s": 300, "stop": stop, "told": told.append},
-    )
+    polling = Polling(url=url, job=job, every_s=2, lasts_s=300, stop=stop, told=told.append)
+    recorder = threading.Thread(target=record, args=(polling, folder))
     recorder.start()
     try:
         run.testbed.advance_to(max(run.testbed.now_s, run.state.now_s()) + 20)
@@ -97,9 +94,9 @@ def test_controllers_decide_beside_it(run: FlinkRun, tmp_path: Path) -> None:
     url, job = job_of_testbed(run.config.run, threading.Event())
     lines: list[str] = []
     run_shadow(
-        url, job, tmp_path, controllers=asked_controllers(["tide", "ds2", "hpa"], {}),
-        prices="btu60", objective="latency p95 < 2 s", every_s=5, lasts_s=60, most_slots=0,
-        page="0", stop=threading.Event(), told=lines.append, advised=lines.append,
+        Polling(url=url, job=job, every_s=5, lasts_s=60, told=lines.append), tmp_path,
+        controllers=asked_controllers(["tide", "ds2", "hpa"], {}), prices="btu60",
+        objective="latency p95 < 2 s", most_slots=0, page="0", advised=lines.append,
     )  # fmt: skip
     rows = rows_of(tmp_path / "decisions.csv")
     assert {row["controller"] for row in rows} == {"tide", "ds2", "hpa"}, lines

@@ -19,6 +19,7 @@ from include.files.appended import AppendedRows
 from include.model.errors import SetupError, SpecError
 from include.service.page import address_of, health_of, lines_of, metrics_of, page_of, served
 from include.service.rates import rates_between
+from include.service.record import Polling
 from include.service.rest import NoSuchJobError
 from include.service.shadow import COLUMNS, DECISIONS, Advised, asked_controllers
 from include.service.shadow_loop import run_shadow
@@ -280,9 +281,11 @@ def test_a_shadow_over_http_from_the_first_poll_to_its_page(
     looks = threading.Thread(target=look)
     looks.start()
     run_shadow(
-        flink.url, "orders", tmp_path, controllers=asked_controllers(["hpa", "tide"], {}),
-        prices="btu60", objective="latency p95 < 2 s", every_s=1, lasts_s=120, most_slots=0,
-        page="0", stop=stop, told=told.append, advised=told.append,
+        Polling(
+            url=flink.url, job="orders", every_s=1, lasts_s=120, stop=stop, told=told.append
+        ),
+        tmp_path, controllers=asked_controllers(["hpa", "tide"], {}), prices="btu60",
+        objective="latency p95 < 2 s", most_slots=0, page="0", advised=told.append,
     )  # fmt: skip
     looks.join(timeout=30)
 

@@ -27,7 +27,7 @@ from include.files.appended import AppendedRows
 from include.model.errors import SetupError, SpecError, StoreError
 from include.service.clock import SteadyClock, turns
 from include.service.reading import JobReading
-from include.service.record import Recorder, alone_in, record
+from include.service.record import Polling, Recorder, alone_in, record
 from include.service.rest import FlinkRest
 from include.testbeds.flink.rest import NoAnswerError
 from include.workloads.recordings import read_recording
@@ -257,10 +257,10 @@ def test_a_lost_poll_is_a_turn(
         turned.append(1)
         stop.set()
 
-    kept = record(
-        flink.url, "orders", tmp_path / "job", every_s=0.5, lasts_s=60, stop=stop,
-        told=told.append, turned=turns_once,
-    )  # fmt: skip
+    polling = Polling(
+        url=flink.url, job="orders", every_s=0.5, lasts_s=60, stop=stop, told=told.append
+    )
+    kept = record(polling, tmp_path / "job", turned=turns_once)
     assert (kept, turned) == (0, [1])
     assert told == ["this poll is lost: the disk is full"]
 
@@ -323,8 +323,10 @@ def record_through(
         return poll in fails and answers_500(handler)
 
     flink.fault = fault
-    kept = record(flink.url, "orders", folder, every_s=0.5, lasts_s=60, stop=stop, told=told.append)
-    return kept, told
+    polling = Polling(
+        url=flink.url, job="orders", every_s=0.5, lasts_s=60, stop=stop, told=told.append
+    )
+    return record(polling, folder), told
 
 
 def test_faults_are_recorded_and_recording_goes_on(tmp_path: Path, flink: FakeFlink) -> None:
@@ -353,9 +355,9 @@ def test_another_job_at_the_address_is_told_and_the_job_waited_for(
 def test_a_job_that_is_not_there_is_told_at_once(tmp_path: Path, flink: FakeFlink) -> None:
     with pytest.raises(NoAnswerError, match="has no job 'payments'; it has: orders"):
         record(
-            flink.url, "payments", tmp_path / "job", every_s=1, lasts_s=1,
-            stop=threading.Event(), told=print,
-        )  # fmt: skip
+            Polling(url=flink.url, job="payments", every_s=1, lasts_s=1, told=print),
+            tmp_path / "job",
+        )
     assert not (tmp_path / "job" / "job.csv").exists()
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from include.cli import app
 from include.service.act import Actor
 from include.service.journal import ChangeJournal
 from include.service.limits import load_limits
+from include.service.record import Polling
 from include.service.rest import FlinkRest
 from include.service.shadow import asked_controllers
 from include.service.shadow_loop import run_shadow
@@ -30,9 +30,9 @@ COMPOSE = REPOSITORY / "infra/service/compose.yaml"
 
 def starts(url: str, folder: Path, actor: Actor | None = None, lasts_s: float = 0.0) -> None:
     run_shadow(
-        url, "orders", folder, controllers=asked_controllers(["hpa"], {}), prices="btu60",
-        objective="latency p95 < 2 s", every_s=1, lasts_s=lasts_s, most_slots=0, page="",
-        stop=threading.Event(), told=print, advised=print, actor=actor,
+        Polling(url=url, job="orders", every_s=1, lasts_s=lasts_s, told=print), folder,
+        controllers=asked_controllers(["hpa"], {}), prices="btu60",
+        objective="latency p95 < 2 s", most_slots=0, page="", advised=print, actor=actor,
     )  # fmt: skip
 
 
