@@ -29,6 +29,8 @@ LITTLE = 0.05
 FEWEST_UP = 1.2
 SETTLED = 99.9
 """Percentile of the load of an instance up to which it counts as recorded."""
+NEEDED = {"in": "records_in_per_s", "busy": "busy_share", "instances": "instances"}
+"""What every operator has to have, by the columns to record."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,8 +153,8 @@ def fit_operators(recording: OperatorRecording, edges: Sequence[tuple[str, str]]
         if name not in targets and "in" not in has and "out" in has:
             has["in"] = has["out"]  # a source: what it takes in is what it gives on
         filled[name] = has
-        lacks = [one for one in ("in", "busy", "instances") if one not in has]
-        problems += [f"{name} has no {one}; record {_column(one)}[{name}]" for one in lacks]
+        lacks = [(one, column) for one, column in NEEDED.items() if one not in has]
+        problems += [f"{name} has no {one}; record {column}[{name}]" for one, column in lacks]
     if problems:
         raise SpecError(recording.name, problems)
     models, wrong = [], list[str]()
@@ -231,10 +233,6 @@ def _whole(name: str, values: FloatArray, notes: list[str]) -> FloatArray:
         notes.append(f"{name}: {absent}, and a line between their neighbours is the load there")
     whole: FloatArray = np.interp(np.arange(values.size), measured, values[measured])
     return whole
-
-
-def _column(kind: str) -> str:
-    return {"in": "records_in_per_s", "busy": "busy_share"}.get(kind, kind)
 
 
 def _factors(

@@ -83,7 +83,8 @@ def ranked(outcomes: Sequence[ReplayOutcome]) -> list[PolicyRow]:
     in_order = sorted(outcomes, key=lambda replay: (replay.position, replay.seed))
     policies = [list(replays) for _, replays in groupby(in_order, key=lambda replay: replay.policy)]
     candidates = [own for own in policies if not (own[0].as_run or own[0].guessed)]
-    won = _seeds_won([own for own in candidates if _holds(own)])
+    holding = [own for own in candidates if _means(own, 0).holds == HOLDS]
+    won = Counter(min(of_seed, key=_price).policy for of_seed in zip(*holding, strict=True))
     as_run = [_means(own, 0) for own in policies if own[0].as_run]
     others = [_means(own, won[own[0].policy]) for own in policies if not own[0].as_run]
     place = partial(_place, target=outcomes[0].asked_share)
@@ -106,16 +107,6 @@ def _surest_first(by_cost: Sequence[PolicyRow]) -> list[PolicyRow]:
     return ordered
 
 
-def _holds(replays: Sequence[ReplayOutcome]) -> bool:
-    return verdict(replays[0].asked_share, *_range(replays)) == HOLDS
-
-
-def _range(replays: Sequence[ReplayOutcome]) -> tuple[float, float]:
-    known = [replay.known_share for replay in replays]
-    possible = [replay.possible_share for replay in replays]
-    return share_range(known, possible, replays[0].share_margin)
-
-
 def _to_record(replays: Sequence[ReplayOutcome]) -> str:
     """What would tell whether the objective is held, where that is not known."""
     first, shares = replays[0], [replay.share_within for replay in replays]
@@ -124,11 +115,6 @@ def _to_record(replays: Sequence[ReplayOutcome]) -> str:
     if verdict(first.asked_share, *share_range(shares, shares, first.share_margin)) != CANNOT_TELL:
         return "a higher load of each instance"
     return f"a day under {first.policy}"
-
-
-def _seeds_won(policies: Sequence[Sequence[ReplayOutcome]]) -> Counter[str]:
-    """With how many seeds each was the cheapest."""
-    return Counter(min(of_seed, key=_price).policy for of_seed in zip(*policies, strict=True))
 
 
 def _price(replay: ReplayOutcome) -> tuple[float, float, float]:
@@ -150,7 +136,9 @@ def _means(replays: Sequence[ReplayOutcome], won: int) -> PolicyRow:
     was the cheapest."""
     costs = [replay.cost_per_month for replay in replays]
     margin = replays[0].cost_margin
-    low, high = _range(replays)
+    known = [replay.known_share for replay in replays]
+    possible = [replay.possible_share for replay in replays]
+    low, high = share_range(known, possible, replays[0].share_margin)
     held = verdict(replays[0].asked_share, low, high)
     figures = {
         "cost_per_month": fmean(costs),

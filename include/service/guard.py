@@ -66,7 +66,7 @@ def allowed_change(
                 cuts[name] = cut
             if count is not None and count != operator.asked_most:
                 asks[name] = count
-                left -= _amount(count, operator, limit)
+                left -= max(abs(count - base) for base in _bases(operator, limit))
     return Permission(asks=asks, instances=room - left, cuts=cuts)
 
 
@@ -167,7 +167,3 @@ def _bases(operator: OperatorReading, limit: Bounds) -> tuple[int, ...]:
 
 def _around(bases: tuple[int, ...], distance: int) -> tuple[int, int]:
     return max(bases) - distance, min(bases) + distance
-
-
-def _amount(count: int, operator: OperatorReading, limit: Bounds) -> int:
-    return max(abs(count - base) for base in _bases(operator, limit))

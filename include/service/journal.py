@@ -101,8 +101,9 @@ def _job(about: Mapping[str, Any]) -> str:
 
 def _asks(about: Mapping[str, Any]) -> str:
     steps = (
-        f"{name} {about['before'][name]} -> {count}" + _because(about["why"].get(name, ""))
+        f"{name} {about['before'][name]} -> {count}" + (f" ({why})" if why else "")
         for name, count in sorted(about["asks"].items())
+        for why in [about["why"].get(name)]
     )
     return "; ".join(steps) + _cuts(about)
 
@@ -114,10 +115,6 @@ def _cuts(about: Mapping[str, Any]) -> str:
         for name, why in sorted(about["cuts"].items())
     )
     return "".join(cuts)
-
-
-def _because(why: str) -> str:
-    return f" ({why})" if why else ""
 
 
 def _held(about: Mapping[str, Any]) -> str:
