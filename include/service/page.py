@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup
-from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client import generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
 
 from include.model.errors import SetupError, SpecError
 from include.results.reports.figures.frame import Panel, line, step_path
@@ -102,7 +103,7 @@ def lines_of(day: Sequence[StatusPoint], now_s: float) -> dict[str, Any]:
     }
 
 
-class _Collector:
+class _Collector(Collector):
     """Metrics of one status."""
 
     def __init__(self, status: ShadowStatus) -> None:
@@ -189,9 +190,7 @@ def _rates(status: ShadowStatus) -> Iterator[Metric]:
 
 def metrics_of(status: ShadowStatus) -> bytes:
     """In the text format of Prometheus."""
-    registry = CollectorRegistry(auto_describe=False)
-    registry.register(_Collector(status))
-    return generate_latest(registry)
+    return generate_latest(_Collector(status))
 
 
 def health_of(status: ShadowStatus, up_s: float) -> tuple[int, bytes]:
