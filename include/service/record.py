@@ -344,9 +344,6 @@ class Polled(Protocol):
 
 
 Told = Callable[[str], None]
-Seen = Callable[[JobReading, JobRates | None], None]
-Missed = Callable[[NoAnswerError], None]
-Turned = Callable[[], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -368,9 +365,9 @@ def record(
     polling: Polling,
     folder: Path,
     *,
-    seen: Seen = lambda reading, rates: None,
-    missed: Missed = lambda error: None,
-    turned: Turned = lambda: None,
+    seen: Callable[[JobReading, JobRates | None], None] = lambda reading, rates: None,
+    missed: Callable[[NoAnswerError], None] = lambda error: None,
+    turned: Callable[[], None] = lambda: None,
     clock: SteadyClock | None = None,
 ) -> int:
     """Poll; how many polls were kept. See `Recorder` for errors.
