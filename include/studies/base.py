@@ -20,7 +20,7 @@ from pydantic import TypeAdapter, ValidationError
 from include.experiment.spec import RunSpec, Seeds, load_spec
 from include.files.whole import csv_text
 from include.model.errors import SpecError
-from include.results.reports.comparison import Reference, nothing_printed
+from include.results.reports.comparison import PublishedFigure
 from include.results.tables.catalogue import PUBLISHED
 from include.results.tables.measured import measured_rows
 from include.results.tables.staged import Row, read_staged
@@ -40,6 +40,8 @@ SIGNIFICANT_DIGITS = 12
 
 Cell = tuple[str, str]
 """Workload and controller, as a row of cells.csv names them."""
+CellValues = tuple[str, str, str, Sequence[float]]
+"""Workload, controller and metric, which has its unit in the name; one value per run."""
 
 
 class NotKnown(Exception):
@@ -100,33 +102,94 @@ def plain(column: str, value: Any) -> str:
     return f"{value:.{SIGNIFICANT_DIGITS}g}" if isinstance(value, float) else str(value)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Study:
-    """One source: what it is called, its runs, how they are judged, and what is published."""
+    """One source: what it is called, its runs, how they are judged, and what is published.
+
+    A study is a subclass. It reads its runs as metrics, of whatever type its predicates ask.
+    """
 
     name: str
+    """Also that of its folder beside this file."""
     title: str
     experiment: str
     """What its runs are measured as: the name of a folder below the data root."""
-    runs: Callable[[Sequence[int] | None], Sequence[RunSpec]]
-    """Its runs with some seeds, or with those of its specs."""
-    evaluate: Callable[[StudyData], StudyResults]
-    """Its results, of what was measured and has passed the checks."""
-    summary: Callable[..., str] = claims_summary
-    """What a terminal shows of its results."""
-    columns: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    specs: Sequence[str]
+    """Its runs: names of files in include/experiment/specs."""
+    predicates: Mapping[str, Predicate]
+    columns: Mapping[str, Sequence[str]] = {}
     """Columns of its CSV files, where they are not those of the first row."""
-    require_reproduced: Callable[..., None] = lambda _: None
-    """Raises GateFailed for results that are too far from the source, where there is a limit."""
-    cell_of: Callable[[RunSpec], Cell | None] | None = None
-    """Workload and controller that cells.csv has a run under; None for a run that it leaves out.
-    Without it nothing is added to what ``evaluate`` puts there."""
+    workload = "scenario"
+    """The first column of its cells.csv: scenario or pattern."""
     baseline: Path | None = None
     """Cells of results that were looked at, in the columns of cells.csv; results may not drift."""
-    printed: Reference = nothing_printed
-    """What the source prints about a run, to stand beside it on the page of any experiment."""
-    cell: Callable[[str, Any], str] = plain
-    """A cell of its CSV files, by column and value."""
+
+    @property
+    def claims(self) -> Sequence[Mapping[str, Any]]:
+        """What the source claims, as ``claims.yaml`` lists it."""
+        return read_claims(Path(__file__).parent / self.name)
+
+    def runs(self, seeds: Sequence[int] | None = None) -> list[RunSpec]:
+        """Its runs with some seeds, or with those of its specs."""
+        return runs_of(self.experiment, self.specs, seeds)
+
+    def read(self, measured: StudyData) -> Any:
+        """The metrics of what was measured and has passed the checks."""
+        raise NotImplementedError
+
+    def evaluate(self, measured: StudyData) -> StudyResults:
+        """Its results, of what was measured and has passed the checks."""
+        return self.results_of(self.read(measured))
+
+    def results_of(self, metrics: Any) -> StudyResults:
+        """Claims, tables of its own, and cells."""
+        claims, cells = self.claims_of(metrics), cells_of(self.cell_values(metrics), self.workload)
+        tables = {"claims": claims, **self.tables(metrics), "cells": cells}
+        return StudyResults(tables=tables)
+
+    def tables(self, metrics: Any) -> Mapping[str, Rows]:
+        """What it tabulates beside claims and cells."""
+        return {}
+
+    def cases(self, metrics: Any, claim: Mapping[str, Any]) -> Iterable[ClaimCase]:
+        """What a claim is asked of."""
+        return [ClaimCase((metrics,))]
+
+    def beside(self, predicate: Predicate, case: ClaimCase) -> Mapping[str, Any]:
+        """What else is said of a claim in a case, by column."""
+        return {}
+
+    def claims_of(self, metrics: Any) -> list[Row]:
+        """One row per claim and case that it is asked of; unknown where its runs are not there.
+
+        ``published`` are the figures of the source and ``measured`` ours, ``holds`` is a
+        ClaimOutcome. ``apart`` is what sets the claim apart, and ``because`` why (both empty for
+        most).
+        """
+        rows = []
+        for claim in self.claims:
+            predicate = self.predicates[claim["predicate"]]
+            for case in self.cases(metrics, claim):
+                holds, numbers = ask(predicate, *case.of)
+                pattern = case.about.get("pattern")
+                kind, because = why_apart(claim, pattern)
+                published = on_pattern(claim.get("published", ""), pattern)
+                row = {name: claim[name] for name in ("id", "section", "claim")} | dict(case.about)
+                row |= {"published": published, "holds": holds.value}
+                row |= {"measured": numbers, "apart": kind, "because": because}
+                rows.append({**row, **self.beside(predicate, case)})
+        return rows
+
+    def cell_values(self, metrics: Any) -> Iterable[CellValues]:
+        """Every cell of cells.csv."""
+        return ()
+
+    def cell_of(self, run: RunSpec) -> Cell | None:
+        """The cell that gets the strict figures of a run; None where no cell gets them."""
+        return None
+
+    def cell(self, column: str, value: Any) -> str:
+        """A cell of its CSV files, by column and value."""
+        return plain(column, value)
 
     def csv_files(self, results: StudyResults) -> dict[str, str]:
         """Every table that has columns, as CSV by the name of its file."""
@@ -135,6 +198,19 @@ class Study:
             if columns := self.columns.get(name) or (tuple(rows[0]) if rows else ()):
                 files[f"{name}.csv"] = as_csv(rows, columns, self.cell)
         return files
+
+    def printed(
+        self, run: Mapping[str, Any], metric: str, btu_min: float
+    ) -> PublishedFigure | None:
+        """What the source prints about a run, to stand beside it on the page of any experiment."""
+        return None
+
+    def summary(self, results: Any) -> str:
+        """What a terminal shows of its results."""
+        return claims_summary(results)
+
+    def require_reproduced(self, results: StudyResults) -> None:
+        """Raise GateFailed for results too far from the source, where there is a limit."""
 
 
 def as_csv(rows: Rows, columns: Sequence[str], cell: Callable[[str, Any], str] = plain) -> str:
@@ -199,44 +275,13 @@ def ask(predicate: Predicate, *of: Any) -> tuple[ClaimOutcome, str]:
     return ClaimOutcome.HOLDS if holds else ClaimOutcome.FAILS, numbers
 
 
-def check_claims(
-    claims: Iterable[Mapping[str, Any]],
-    predicates: Mapping[str, Predicate],
-    cases: Callable[[Mapping[str, Any]], Iterable[ClaimCase]],
-    *,
-    beside: Callable[[Predicate, ClaimCase], Mapping[str, Any]] = lambda *_: {},
-) -> list[Row]:
-    """One row per claim and case that it is asked of.
-
-    ``published`` are the figures of the source and ``measured`` ours, ``holds`` is a ClaimOutcome.
-    ``apart`` is what sets the claim apart, and ``because`` why (both empty for most). ``beside``
-    may add what else is said of a claim in a case.
-    """
-    rows = []
-    for claim in claims:
-        predicate = predicates[claim["predicate"]]
-        for case in cases(claim):
-            holds, numbers = ask(predicate, *case.of)
-            pattern = case.about.get("pattern")
-            kind, because = why_apart(claim, pattern)
-            published = on_pattern(claim.get("published", ""), pattern)
-            row = {name: claim[name] for name in ("id", "section", "claim")} | dict(case.about)
-            row |= {"published": published, "holds": holds.value}
-            row |= {"measured": numbers, "apart": kind, "because": because}
-            rows.append({**row, **beside(predicate, case)})
-    return rows
-
-
 CELL_COLUMNS = ("controller", "metric", "mean", "sigma", "runs")
 
 
-def cells_of(
-    values: Iterable[tuple[str, str, str, Sequence[float]]], workload: str = "scenario"
-) -> list[Row]:
-    """Rows of ``cells.csv``: one per workload, controller and metric, of one value per run.
+def cells_of(values: Iterable[CellValues], workload: str = "scenario") -> list[Row]:
+    """Rows of ``cells.csv``; sigma is the sample standard deviation, 0 for a single run.
 
-    ``workload`` names the first column: scenario or pattern. Metrics have their unit in the name;
-    sigma is the sample standard deviation, 0 for a single run.
+    ``workload`` names the first column: scenario or pattern.
     """
     rows: list[Row] = []
     for of, controller, metric, samples in values:

@@ -123,8 +123,6 @@ The strict figures of docs/metrics.md count an item that arrived and is overdue 
 def with_strict_figures(study: Study, measured: StudyData) -> StudyResults:
     """What the runs say about a study, with the strict figures of every cell in ``cells``."""
     results = study.evaluate(measured)
-    if study.cell_of is None:
-        return results
     by_cell: dict[tuple[Cell, str], list[float]] = {}
     outcomes = {row["run"]: row for row in read_staged(measured.folder, "outcomes")}
     for run in measured.runs:
@@ -133,9 +131,6 @@ def with_strict_figures(study: Study, measured: StudyData) -> StudyResults:
         for metric in STRICT:
             if (value := outcomes[run.run_id][metric]) is not None:
                 by_cell.setdefault((cell, metric), []).append(float(value))
-    own = results.tables.get("cells", ())
-    workload = next(iter(own[0])) if own else "scenario"
-    rows = cells_of(
-        ((*cell, metric, values) for (cell, metric), values in by_cell.items()), workload
-    )
-    return replace(results, tables={**results.tables, "cells": [*own, *rows]})
+    strict = ((*cell, metric, values) for (cell, metric), values in by_cell.items())
+    cells = [*results.tables.get("cells", ()), *cells_of(strict, study.workload)]
+    return replace(results, tables={**results.tables, "cells": cells})

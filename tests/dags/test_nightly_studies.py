@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -40,11 +40,13 @@ def folder(data_root: Path) -> Path:
 
 
 @pytest.fixture
-def study(folder: Path) -> Study:
+def study(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Study:
     """Three runs of PeerJ CS 141 with committed cells that a test may write."""
-    whole = study_named("peerj141")
-    few = whole.runs(None)[:3]
-    return replace(whole, runs=lambda _: few, baseline=folder.parent / "committed.csv")
+    study = copy(study_named("peerj141"))
+    few = study.runs()[:3]
+    monkeypatch.setattr(study, "runs", lambda _: few)
+    monkeypatch.setattr(study, "baseline", folder.parent / "committed.csv")
+    return study
 
 
 def measure(study: Study, folder: Path, bits: str) -> None:
@@ -135,9 +137,11 @@ def test_a_night_without_a_study_or_with_an_unknown_one_fails_for_good() -> None
 
 
 def test_a_study_without_cells_is_held_against_the_bits_of_last_night(
-    data_root: Path,
+    data_root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    study = replace(study_named("fugu"), runs=lambda _: study_named("fugu").runs(None)[:3])
+    study = study_named("fugu")
+    few = study.runs()[:3]
+    monkeypatch.setattr(study, "runs", lambda _: few)
     folder, results = data_root / "nightly_fugu", StudyResults(tables={"claims": []})
     for night, bits in (("first", "same"), ("second", "same"), ("third", "other")):
         begin_night(folder, night)

@@ -15,8 +15,8 @@ import pytest
 from scipy.stats import t
 
 from include.experiment.spec import load_spec
+from include.studies import study_named
 from include.studies.base import SPECS
-from include.studies.peerj141.specs import runs
 from tests.docs.pages import REPOSITORY
 
 RIVALS = ["btu", "btu-runtime", "threshold"]
@@ -265,7 +265,7 @@ def test_where_tide_is_weak() -> None:
 @pytest.mark.parametrize("name", ["README.md", "ARTIFACT.md", "docs/reproduction.md"])
 def test_how_many_runs_an_evaluation_has(name: str) -> None:
     (many,) = stated(r"four patterns, three BTUs, 24 seeds, (\d+) runs", name)
-    assert len(runs(None)) == many
+    assert len(study_named("peerj141").runs()) == many
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-
 import pytest
 
 from include.model.errors import SpecError
 from include.studies import ALIASES, STUDIES, printed, study_named
-from include.studies.base import ClaimCase, ClaimOutcome, as_csv, ask, cells_of, check_claims, known
+from include.studies.base import ClaimCase, ClaimOutcome, Study, as_csv, ask, cells_of, known
 from include.studies.results import StudyResults
 
 CLAIMS = [
@@ -21,8 +19,11 @@ PREDICATES = {
 }
 
 
-def rows_for(metrics, **options):
-    return check_claims(CLAIMS, PREDICATES, lambda _: [ClaimCase((metrics,))], **options)
+class Tiny(Study):
+    claims, predicates = CLAIMS, PREDICATES
+
+
+rows_for = Tiny().claims_of
 
 
 def test_a_claim_holds_fails_or_is_unknown():
@@ -35,8 +36,9 @@ def test_a_claim_holds_fails_or_is_unknown():
 
 
 def test_a_claim_says_what_sets_it_apart():
-    apart = [{**CLAIMS[0], "contradicted": "Table 2 has 5 s"}]
-    (row,) = check_claims(apart, PREDICATES, lambda _: [ClaimCase(({"s": 3},))])
+    study = Tiny()
+    study.claims = [{**CLAIMS[0], "contradicted": "Table 2 has 5 s"}]
+    (row,) = study.claims_of({"s": 3})
     assert (row["apart"], row["because"]) == ("contradicted", "Table 2 has 5 s")
 
 
@@ -69,11 +71,16 @@ def test_outcomes_are_what_csv_files_say():
 
 
 def test_cases_name_themselves_in_columns():
-    cases = [ClaimCase(({"s": n, "mb": n},), {"seed": n}) for n in (3, 5)]
-    rows = check_claims(
-        CLAIMS[:1], PREDICATES, lambda _: cases,
-        beside=lambda predicate, case: {"next": ask(predicate, {"s": case.about["seed"] + 1})[0]},
-    )  # fmt: skip
+    class OfSeeds(Tiny):
+        claims = CLAIMS[:1]
+
+        def cases(self, metrics, _):
+            return [ClaimCase(({"s": n},), {"seed": n}) for n in metrics]
+
+        def beside(self, predicate, case):
+            return {"next": ask(predicate, {"s": case.about["seed"] + 1})[0]}
+
+    rows = OfSeeds().claims_of([3, 5])
     assert [(row["id"], row["seed"], row["holds"], row["next"]) for row in rows] == [
         ("C1", 3, "yes", "no"), ("C1", 5, "no", "no"),
     ]  # fmt: skip
@@ -111,8 +118,7 @@ TWICE = {"peerj141": 1}
 
 @pytest.mark.parametrize("name", STUDIES)
 def test_every_claim_has_a_predicate_and_every_predicate_a_claim(name):
-    claims = import_module(f"include.studies.{name}.study").CLAIMS
-    predicates = import_module(f"include.studies.{name}.predicates").PREDICATES
+    claims, predicates = study_named(name).claims, study_named(name).predicates
     assert {claim["predicate"] for claim in claims} == set(predicates)
     assert len(claims) == len(predicates) + TWICE.get(name, 0)
     assert len({claim["id"] for claim in claims}) == len(claims)

@@ -8,36 +8,40 @@ import pytest
 
 from include.experiment.spec import RunSpec
 from include.runs.batch import run_batch
-from include.studies.base import ClaimCase, Study, StudyData, check_claims
+from include.studies.base import Study, StudyData
 from include.studies.publish import conclude
-from include.studies.results import StudyResults
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 
 
-def runs(seeds):
-    return [
-        RunSpec(experiment="tiny", controller="fixed", pattern="constant", btu_min=1, seed=seed,
-                duration_min=2, topology=topology)
-        for seed in seeds or (1,)
-        for topology in ("manufacturing", "cell_images")
-    ]  # fmt: skip
+CLAIM = {"id": "both", "section": "1", "claim": "Both run", "predicate": "both_run"}
+PREDICATES = {"both_run": lambda of: (len(of) == 2, ", ".join(sorted(of)))}
 
 
-def judged(measured: StudyData) -> StudyResults:
-    instances = {
-        run.topology: int(measured.columns(run, "queue", "instances")["instances"].max())
-        for run in measured.runs
-    }
-    claims = check_claims(
-        [{"id": "both", "section": "1", "claim": "Both run", "predicate": "both_run"}],
-        {"both_run": lambda of: (len(of) == 2, ", ".join(sorted(of)))},
-        lambda _: [ClaimCase((instances,))],
-    )
-    return StudyResults(tables={"claims": claims, "instances": [instances]})
+class Tiny(Study):
+    name = experiment = "tiny"
+    title = "A tiny study"
+    claims, predicates = [CLAIM], PREDICATES
+
+    def runs(self, seeds=None):
+        return [
+            RunSpec(experiment="tiny", controller="fixed", pattern="constant", btu_min=1, seed=seed,
+                    duration_min=2, topology=topology)
+            for seed in seeds or (1,)
+            for topology in ("manufacturing", "cell_images")
+        ]  # fmt: skip
+
+    def read(self, measured: StudyData) -> dict[str, int]:
+        return {
+            run.topology: int(measured.columns(run, "queue", "instances")["instances"].max())
+            for run in measured.runs
+        }
+
+    def tables(self, metrics):
+        return {"instances": [metrics]}
 
 
-STUDY = Study(name="tiny", title="A tiny study", experiment="tiny", runs=runs, evaluate=judged)
+STUDY = Tiny()
 
 
 def test_every_study_goes_through_tables_and_gates_to_its_page(tmp_path: Path) -> None:

@@ -10,9 +10,8 @@ import pytest
 from include.experiment.spec import RunSpec
 from include.model.errors import GateFailed, StoreError
 from include.studies import STUDIES, study_named, study_of
-from include.studies.base import ClaimCase, Study, StudyData, check_claims, known
+from include.studies.base import Study, StudyData, known
 from include.studies.publish import evaluate, publish_experiment, publish_study
-from include.studies.results import StudyResults
 from tests.builders_staged import let_pass, restage, stage, tables_of
 
 CLAIMS = [
@@ -31,34 +30,34 @@ PREDICATES = {
 }
 
 
-def runs(seeds):
-    return [
-        RunSpec(experiment="tiny", controller="btu", pattern="random_walk_1", btu_min=10,
-                seed=seed, duration_min=2)
-        for seed in seeds or (1, 2, 3)
-    ]  # fmt: skip
+class Tiny(Study):
+    name = experiment = "tiny"
+    title = "A tiny study"
+    claims, predicates = CLAIMS, PREDICATES
+
+    def runs(self, seeds=None):
+        return [
+            RunSpec(experiment="tiny", controller="btu", pattern="random_walk_1", btu_min=10,
+                    seed=seed, duration_min=2)
+            for seed in seeds or (1, 2, 3)
+        ]  # fmt: skip
+
+    def read(self, measured: StudyData) -> dict[int, float]:
+        cost = {row["run"]: row["resource_cost"] for row in measured.tables["cost"]}
+        return {run.seed: cost[run.run_id] for run in measured.runs}
+
+    def tables(self, metrics):
+        return {"order": [{"seed": seed} for seed in metrics]}
 
 
-def judged(measured: StudyData) -> StudyResults:
-    asked = {run.run_id for run in measured.runs}
-    rows = [row for row in measured.tables["cost"] if row["run"] in asked]
-    cost = {row["run"]: row["resource_cost"] for row in rows}
-    return StudyResults(
-        tables={
-            "claims": check_claims(CLAIMS, PREDICATES, lambda _: [ClaimCase((cost,))]),
-            "order": [{"seed": run.seed} for run in measured.runs],
-        }
-    )
-
-
-STUDY = Study(name="tiny", title="A tiny study", experiment="tiny", runs=runs, evaluate=judged)
+STUDY = Tiny()
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """Staged tables of seeds 3 and 1 of the study, in a folder of another name, not yet passed."""
     folder = tmp_path / "nightly_tiny"
-    first, other = ({**_dims(run)} for run in _named(runs([1, 3]), folder.name))
+    first, other = ({**_dims(run)} for run in _named(STUDY.runs([1, 3]), folder.name))
     both = [tables_of(one["run"], seed=one["seed"]) for one in (other, first)]
     stage(folder)
     for table in both[0]:
@@ -104,13 +103,11 @@ def test_tables_page_and_database_are_published_together(folder: Path, tmp_path:
 
 
 def test_a_mistake_in_a_predicate_publishes_nothing(folder: Path, tmp_path: Path) -> None:
-    def broken(_: StudyData) -> StudyResults:
-        raise ZeroDivisionError("a mistake")
+    class Broken(Tiny):
+        predicates = dict.fromkeys("ab", lambda cost: 1 / 0)
 
     with pytest.raises(ZeroDivisionError):
-        publish_study(
-            replace(STUDY, evaluate=broken), let_pass(folder), f"sqlite:///{tmp_path / 'r.db'}"
-        )
+        publish_study(Broken(), let_pass(folder), f"sqlite:///{tmp_path / 'r.db'}")
     assert not (folder / "published").exists()
 
 

@@ -2,48 +2,49 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from include.experiment.spec import RunSpec
 from include.studies import STUDIES, study_named
-from include.studies.base import Study, StudyData, cells_of
+from include.studies.base import Study
 from include.studies.publish import evaluate
-from include.studies.results import StudyResults
 from tests.builders_staged import change, restage, stage, tables_of
 
 
-def runs(seeds):
-    return [
-        RunSpec(experiment="tiny", controller=controller, pattern="random_walk_1", btu_min=10,
-                seed=seed, duration_min=2)
-        for controller in ("btu", "threshold")
-        for seed in seeds or (1, 2)
-    ]  # fmt: skip
+class Tiny(Study):
+    name = experiment = "tiny"
+    title = "A tiny study"
+    claims = ()
+    workload = "pattern"
+
+    def runs(self, seeds=None):
+        return [
+            RunSpec(experiment="tiny", controller=controller, pattern="random_walk_1", btu_min=10,
+                    seed=seed, duration_min=2)
+            for controller in ("btu", "threshold")
+            for seed in seeds or (1, 2)
+        ]  # fmt: skip
+
+    def read(self, measured):
+        return None
+
+    def cell_values(self, _):
+        return [("random_walk_1", "btu", "own_count", [1.0])]
+
+    def cell_of(self, run):
+        return (run.pattern, run.controller) if run.controller == "btu" else None
 
 
-def judged(measured: StudyData) -> StudyResults:
-    cells = cells_of([("random_walk_1", "btu", "own_count", [1.0])], workload="pattern")
-    return StudyResults(tables={"claims": [], "cells": cells})
-
-
-STUDY = Study(
-    name="tiny",
-    title="A tiny study",
-    experiment="tiny",
-    runs=runs,
-    evaluate=judged,
-    cell_of=lambda run: (run.pattern, run.controller) if run.controller == "btu" else None,
-)
+STUDY = Tiny()
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """Staged tables of seeds 1 and 2 under both controllers."""
     folder = stage(tmp_path / "tiny")
-    own = [tables_of(run.run_id, controller=run.controller, seed=run.seed) for run in runs(None)]
+    own = [tables_of(run.run_id, controller=run.controller, seed=run.seed) for run in STUDY.runs()]
     for table in own[0]:
         restage(folder, table, [row for tables in own for row in tables[table]])
     return folder
@@ -63,12 +64,12 @@ def test_cells_get_the_strict_figures_of_their_runs(folder: Path) -> None:
 
 def test_what_does_not_apply_to_a_run_is_left_out(folder: Path) -> None:
     for seed in (1, 2):
-        rows = tables_of(runs([seed])[0].run_id, seed=seed)["outcomes"]
-        assert rows[0]["run"] in {run.run_id for run in runs(None)}
+        rows = tables_of(STUDY.runs([seed])[0].run_id, seed=seed)["outcomes"]
+        assert rows[0]["run"] in {run.run_id for run in STUDY.runs()}
     absent = [
         {**tables_of(run.run_id, controller=run.controller, seed=run.seed)["outcomes"][0],
          "age_p95_ms": None, "strict_total_cost": None}
-        for run in runs(None)
+        for run in STUDY.runs()
     ]  # fmt: skip
     restage(folder, "outcomes", absent)
     metrics = {row["metric"] for row in evaluate(STUDY, folder).tables["cells"]}
@@ -77,14 +78,17 @@ def test_what_does_not_apply_to_a_run_is_left_out(folder: Path) -> None:
 
 
 def test_a_study_that_names_no_cells_stays_as_it_is(folder: Path) -> None:
-    own = evaluate(replace(STUDY, cell_of=None), folder).tables["cells"]
+    class Unnamed(Tiny):
+        def cell_of(self, run):
+            return None
+
+    own = evaluate(Unnamed(), folder).tables["cells"]
     assert [row["metric"] for row in own] == ["own_count"]
 
 
 @pytest.mark.parametrize("name", sorted(set(STUDIES) - {"peerj141"}))
 def test_every_study_names_the_cell_of_its_runs(name: str) -> None:
     study = study_named(name)
-    assert study.cell_of is not None
     cells = [study.cell_of(run) for run in study.runs([1])]
     assert any(cells)
     assert all(cell is None or all(cell) for cell in cells)

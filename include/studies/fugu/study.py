@@ -5,76 +5,60 @@ Three experiments, one spec each; what they share is measured once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from include.experiment.spec import RunSpec
 from include.studies.base import (
     Cell,
+    CellValues,
     ClaimCase,
+    ClaimOutcome,
     Predicate,
     Study,
     StudyData,
     ask,
-    cells_of,
-    check_claims,
-    read_claims,
-    runs_of,
 )
 from include.studies.fugu.metrics import METRICS, Case, FuguMetrics, case_of, metrics_of, read_run
 from include.studies.fugu.predicates import PREDICATES
-from include.studies.results import Rows, StudyResults
-
-SPECS = ("fugu_configurability", "fugu_workloads", "fugu_adaptivity")
-CLAIMS = read_claims(Path(__file__).parent)
+from include.studies.results import Rows
 
 
-def runs(seeds: Sequence[int] | None = None) -> list[RunSpec]:
-    """Every run of the three experiments."""
-    return runs_of("fugu", SPECS, seeds)
-
-
-def evaluate(measured: StudyData) -> StudyResults:
+class Fugu(Study):
     """One row per case (means over seeds), one row per claim, and one per cell."""
-    metrics = metrics_of((run, read_run(measured, run)) for run in measured.runs)
-    tables = {"claims": claims_of(metrics), "results": metrics.rows(), "cells": cells(metrics)}
-    return StudyResults(tables=tables)
 
+    name = "fugu"
+    title = "Auto-scaling Techniques for Elastic Data Stream Processing (FUGU)"
+    experiment = "fugu"
+    specs = ("fugu_configurability", "fugu_workloads", "fugu_adaptivity")
+    predicates = PREDICATES
+    workload = "pattern"
 
-def cells(metrics: FuguMetrics) -> Rows:
-    """Every figure of every case, for ``cells.csv``; a configuration stands with its controller."""
-    return cells_of(
-        (
-            (*_cell(case), with_unit, [run[name] for run in runs.values()])
-            for case, runs in metrics.runs.items()
-            for name, with_unit in METRICS.items()
-        ),
-        workload="pattern",
-    )  # fmt: skip
+    def read(self, measured: StudyData) -> FuguMetrics:
+        return metrics_of((run, read_run(measured, run)) for run in measured.runs)
+
+    def tables(self, metrics: FuguMetrics) -> Mapping[str, Rows]:
+        return {"results": metrics.rows()}
+
+    def beside(self, predicate: Predicate, case: ClaimCase) -> Mapping[str, Any]:
+        """In how many seeds a claim holds, beside whether it does for the means over them."""
+        (metrics,) = case.of
+        outcomes = [ask(predicate, metrics.of_seed(seed))[0] for seed in metrics.seeds()]
+        return {"seeds": f"{outcomes.count(ClaimOutcome.HOLDS)} of {len(outcomes)}"}
+
+    def cell_values(self, metrics: FuguMetrics) -> Iterator[CellValues]:
+        for case, runs in metrics.runs.items():
+            for name, with_unit in METRICS.items():
+                yield *_cell(case), with_unit, [run[name] for run in runs.values()]
+
+    def cell_of(self, run: RunSpec) -> Cell:
+        return _cell(case_of(run))
 
 
 def _cell(case: Case) -> Cell:
+    """A configuration stands with its controller."""
     controller, configuration, pattern = case
     return pattern, f"{controller} ({configuration})"
 
 
-def claims_of(metrics: FuguMetrics) -> Rows:
-    """One row per claim: whether it holds for the means over seeds, in how many, and numbers."""
-    seeds = metrics.seeds()
-
-    def in_seeds(predicate: Predicate, _: ClaimCase) -> Mapping[str, Any]:
-        holding = sum(ask(predicate, metrics.of_seed(seed))[0] == "yes" for seed in seeds)
-        return {"seeds": f"{holding} of {len(seeds)}"}
-
-    return check_claims(CLAIMS, PREDICATES, lambda _: [ClaimCase((metrics,))], beside=in_seeds)
-
-
-STUDY = Study(
-    name="fugu",
-    title="Auto-scaling Techniques for Elastic Data Stream Processing (FUGU)",
-    experiment="fugu",
-    runs=runs,
-    evaluate=evaluate,
-    cell_of=lambda run: _cell(case_of(run)),
-)
+STUDY = Fugu()

@@ -8,23 +8,13 @@ own (include/studies/preprint).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import cache
-from pathlib import Path
 
-from include.experiment.spec import ExperimentSpec, RunSpec, load_spec
-from include.studies.base import SPECS, runs_of
+from include.experiment.spec import ExperimentSpec, load_spec
+from include.studies.base import SPECS
 
-EXPERIMENT = "reproduction"
-BASELINE = Path(__file__).with_name("baseline.csv")
-"""Cells of a reproduction that was looked at."""
 BTUS_MIN = (10, 30, 60)
 NAMES = ("reproduction_btu", "reproduction_baselines")
-
-
-def runs(seeds: Sequence[int] | None = None) -> list[RunSpec]:
-    """Every run of the reproduction, in the order of the tables of the paper."""
-    return runs_of(EXPERIMENT, NAMES, seeds)
 
 
 @cache

@@ -8,17 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from include.model.errors import GateFailed
+from include.results.reports.comparison import PublishedFigure
 from include.results.reports.statistics import STATISTICS_COLUMNS, with_intervals
 from include.results.tables.catalogue import schema_of
-from include.studies.base import (
-    ClaimCase,
-    Predicate,
-    Study,
-    StudyData,
-    ask,
-    check_claims,
-    read_claims,
-)
+from include.studies.base import ClaimCase, Predicate, Study, StudyData, ask
 from include.studies.drift import (
     CELL_COLUMNS,
     DIGITS,
@@ -36,19 +29,11 @@ from include.studies.peerj141.metrics import PeerjMetrics, metrics_of_paper, met
 from include.studies.peerj141.page import policy, sections, tiles
 from include.studies.peerj141.predicates import PREDICATES
 from include.studies.peerj141.published import METRICS, approach_of, printed, published_cells
-from include.studies.peerj141.specs import (
-    BASELINE,
-    BTUS_MIN,
-    EXPERIMENT,
-    controllers,
-    patterns,
-    runs,
-)
+from include.studies.peerj141.specs import BTUS_MIN, NAMES, controllers, patterns
 from include.studies.peerj141.verdict import VERDICT_COLUMNS, verdict
 from include.studies.peerj141.verdict import summary as errors_of
 from include.studies.results import Rows, StudyResults
 
-CLAIMS = read_claims(Path(__file__).parent)
 COLUMNS: Mapping[str, Sequence[str]] = {
     "claims": (
         "id", "section", "claim", "pattern", "controller", "published", "holds", "measured",
@@ -76,58 +61,108 @@ class PeerjResults(StudyResults):
     drift_sentences: Sequence[str]
 
 
-def evaluate(measured: StudyData) -> PeerjResults:
-    """Judge what a reproduction has measured."""
-    staged, folder = measured.tables, measured.folder
-    published = published_cells()
-    cells = sorted(staged["cells"], key=_reading_order)
-    judged = verdict(cells, published, staged["metrics"])
-    digests = run_digests(folder, (row["run"] for row in staged["runs"]))
-    drifts = [(baseline, drift(baseline, cells)) for baseline in baselines(folder, BASELINE)]
-    drift_sentences = [
-        verdict_of(baseline, rows, moved_runs(baseline, digests)) for baseline, rows in drifts
-    ]
-    of_btu = [name for name in controllers() if approach_of(name) == "btu"]
-    tables: dict[str, Rows] = {
-        "claims": claims_of(
-            {name: metrics_of_runs(staged, name) for name in of_btu},
-            metrics_of_paper(published, BTUS_MIN),
-            patterns(),
-        ),
-        "cells": cells,
-        "verdict": judged,
-        "judgement": judge(judged, staged["metrics"]),
-        "comparison": sorted(with_intervals(staged["comparison"]), key=_reading_order),
-        "elasticity": _with_run(staged["elasticity"], staged["runs"]),
-        "drift": [row for _, rows in drifts for row in rows],
-    }
-    return PeerjResults(
-        tables=tables,
-        errata=[
-            f"{pattern}, {policy(approach, btu_min)}, {metric}: {sentence}"
-            for (pattern, approach, btu_min, metric), sentence in find_errata(published).items()
-        ],
-        sections=sections(tables, staged, drift_sentences),
-        tiles=tiles(judged),
-        drift_sentences=drift_sentences,
-    )
+class Peerj141(Study):
+    """Judges what a reproduction has measured; claims are asked of every BTU-based controller."""
 
+    name = "peerj141"
+    title = "Cost-efficient enactment of stream processing topologies (PeerJ CS 141)"
+    experiment = "reproduction"
+    specs = NAMES
+    predicates = PREDICATES
+    columns = COLUMNS
+    baseline = Path(__file__).with_name("baseline.csv")
 
-def claims_of(
-    measured: Mapping[str, PeerjMetrics], paper: PeerjMetrics, patterns: Sequence[str]
-) -> Rows:
-    """One row per claim, pattern and BTU-based controller of ``measured``."""
+    def evaluate(self, measured: StudyData) -> PeerjResults:
+        staged, folder = measured.tables, measured.folder
+        published = published_cells()
+        cells = sorted(staged["cells"], key=_reading_order)
+        judged = verdict(cells, published, staged["metrics"])
+        digests = run_digests(folder, (row["run"] for row in staged["runs"]))
+        drifts = [
+            (baseline, drift(baseline, cells)) for baseline in baselines(folder, self.baseline)
+        ]
+        drift_sentences = [
+            verdict_of(baseline, rows, moved_runs(baseline, digests)) for baseline, rows in drifts
+        ]
+        of_btu = [name for name in controllers() if approach_of(name) == "btu"]
+        tables: dict[str, Rows] = {
+            "claims": self.claims_of({name: metrics_of_runs(staged, name) for name in of_btu}),
+            "cells": cells,
+            "verdict": judged,
+            "judgement": judge(judged, staged["metrics"]),
+            "comparison": sorted(with_intervals(staged["comparison"]), key=_reading_order),
+            "elasticity": _with_run(staged["elasticity"], staged["runs"]),
+            "drift": [row for _, rows in drifts for row in rows],
+        }
+        return PeerjResults(
+            tables=tables,
+            errata=[
+                f"{pattern}, {policy(approach, btu_min)}, {metric}: {sentence}"
+                for (pattern, approach, btu_min, metric), sentence in find_errata(published).items()
+            ],
+            sections=sections(tables, staged, drift_sentences),
+            tiles=tiles(judged),
+            drift_sentences=drift_sentences,
+        )
 
-    def cases(claim: Mapping[str, Any]) -> Iterator[ClaimCase]:
-        for pattern in claim.get("patterns", patterns):
-            for controller, metrics in measured.items():
-                about = {"pattern": pattern, "controller": controller}
-                yield ClaimCase((metrics, pattern), about)
+    def cases(
+        self, metrics: Mapping[str, PeerjMetrics], claim: Mapping[str, Any]
+    ) -> Iterator[ClaimCase]:
+        """Every pattern and BTU-based controller."""
+        for pattern in claim.get("patterns", patterns()):
+            for controller, own in metrics.items():
+                yield ClaimCase((own, pattern), {"pattern": pattern, "controller": controller})
 
-    def in_paper(predicate: Predicate, case: ClaimCase) -> Mapping[str, Any]:
+    def beside(self, predicate: Predicate, case: ClaimCase) -> Mapping[str, Any]:
+        """The paper's own numbers, from its tables."""
+        paper = metrics_of_paper(published_cells(), BTUS_MIN)
         return {"published": ask(predicate, paper, case.about["pattern"])[1]}
 
-    return check_claims(CLAIMS, PREDICATES, cases, beside=in_paper)
+    def cell(self, column: str, value: Any) -> str:
+        """Absent values are empty, BTUs are whole minutes."""
+        if isinstance(value, bool):
+            return "yes" if value else "no"
+        if isinstance(value, float):
+            if column == "btu_min":
+                return f"{value:g}"
+            return f"{value:.4g}" if column.endswith("_p") else f"{value:.{DIGITS}f}"
+        return super().cell(column, value)
+
+    def printed(
+        self, run: Mapping[str, Any], metric: str, btu_min: float
+    ) -> PublishedFigure | None:
+        return printed(run, metric, btu_min)
+
+    def summary(self, results: PeerjResults) -> str:
+        """What a terminal shows: errors per pattern and controller, claims, drift."""
+        lines = [f"{'mean absolute error':<44}{'error':>10}  {'inside':>9}"]
+        for row in errors_of(results.tables["verdict"]):
+            name = f"  {row['pattern']}, {row['controller']}, {row['kind']}"
+            unit = "points" if row["unit"] == "points" else "%"
+            error = f"{row['mean_absolute_error']:.1f} {unit}"
+            lines.append(f"{name:<44}{error:>10}  {row['inside']:>3} of {row['cells']:>2}")
+        lines += ["", *verdict_sentences(results.tables["judgement"])]
+        lines += ["", f"{in_words(results.claims)}.", *results.drift_sentences, ""]
+        return "\n".join(lines)
+
+    def require_reproduced(self, results: StudyResults) -> None:
+        """Raise GateFailed when the paper is not reproduced, with why and every cell outside."""
+        missed, cells = shortfalls(results.tables["judgement"]), results.tables["verdict"]
+        if not missed:
+            return
+        outside = [row for row in cells if not row["inside"]]
+        reasons = "\n".join(f"  - {sentence}" for sentence in missed)
+        listed = "\n".join(
+            f"  - {row['pattern']}, {row['controller']}, BTU {row['btu_min'] or '-'}, "
+            f"{row['metric']}: published {row['published_mean']:g}, measured "
+            f"{row['measured_mean']:.2f} ({row['error']:+.1f} {row['error_unit']}, tolerance "
+            f"{row['tolerance']:.1f})"
+            for row in outside
+        )
+        raise GateFailed(
+            f"The paper is not reproduced.\n{reasons}\n{len(outside)} of "
+            f"{len(cells)} published cells differ by more than chance.\n{listed}"
+        )
 
 
 def _reading_order(row: Mapping[str, Any]) -> tuple[int, ...]:
@@ -147,32 +182,6 @@ def _with_run(rows: Rows, runs: Rows) -> list[dict[str, Any]]:
     return [{**{name: about[row["run"]][name] for name in names}, **row} for row in rows]
 
 
-def rounded(column: str, value: Any) -> str:
-    """A cell of a CSV file; absent values are empty, BTUs are whole minutes."""
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, float):
-        if column == "btu_min":
-            return f"{value:g}"
-        return f"{value:.4g}" if column.endswith("_p") else f"{value:.{DIGITS}f}"
-    return str(value)
-
-
-def summary(results: PeerjResults) -> str:
-    """What a terminal shows: errors per pattern and controller, claims, drift."""
-    lines = [f"{'mean absolute error':<44}{'error':>10}  {'inside':>9}"]
-    for row in errors_of(results.tables["verdict"]):
-        name = f"  {row['pattern']}, {row['controller']}, {row['kind']}"
-        unit = "points" if row["unit"] == "points" else "%"
-        error = f"{row['mean_absolute_error']:.1f} {unit}"
-        lines.append(f"{name:<44}{error:>10}  {row['inside']:>3} of {row['cells']:>2}")
-    lines += ["", *verdict_sentences(results.tables["judgement"])]
-    lines += ["", f"{in_words(results.claims)}.", *results.drift_sentences, ""]
-    return "\n".join(lines)
-
-
 def verdict_sentences(judgement: Rows) -> list[str]:
     """The mean error of every judged group with its interval, limit and answer."""
     return [
@@ -185,36 +194,4 @@ def verdict_sentences(judgement: Rows) -> list[str]:
     ]
 
 
-def require_reproduced(results: StudyResults) -> None:
-    """Raise GateFailed when the paper is not reproduced, with why and every cell outside."""
-    missed, cells = shortfalls(results.tables["judgement"]), results.tables["verdict"]
-    if not missed:
-        return
-    outside = [row for row in cells if not row["inside"]]
-    reasons = "\n".join(f"  - {sentence}" for sentence in missed)
-    listed = "\n".join(
-        f"  - {row['pattern']}, {row['controller']}, BTU {row['btu_min'] or '-'}, "
-        f"{row['metric']}: published {row['published_mean']:g}, measured "
-        f"{row['measured_mean']:.2f} ({row['error']:+.1f} {row['error_unit']}, tolerance "
-        f"{row['tolerance']:.1f})"
-        for row in outside
-    )
-    raise GateFailed(
-        f"The paper is not reproduced.\n{reasons}\n{len(outside)} of "
-        f"{len(cells)} published cells differ by more than chance.\n{listed}"
-    )
-
-
-STUDY = Study(
-    name="peerj141",
-    title="Cost-efficient enactment of stream processing topologies (PeerJ CS 141)",
-    experiment=EXPERIMENT,
-    runs=runs,
-    evaluate=evaluate,
-    summary=summary,
-    require_reproduced=require_reproduced,
-    baseline=BASELINE,
-    printed=printed,
-    columns=COLUMNS,
-    cell=rounded,
-)
+STUDY = Peerj141()

@@ -25,7 +25,7 @@ from include.studies.peerj141.trial import attempt
 from include.studies.preprint.prefetch import SUPPORTED, figures
 from include.studies.preprint.published import printed
 from include.studies.preprint.readings import reading_of
-from include.studies.preprint.study import runs
+from include.studies.preprint.study import STUDY
 from include.studies.scripts import script_parser, write_as_measured
 
 BLOCKS: Mapping[str, Any] = {"boot_blocks": True, "interval_s": 3.0}
@@ -43,7 +43,7 @@ def blocked(spec: RunSpec) -> RunSpec:
 
 def preprint_rows(seeds: Sequence[int]) -> Iterator[tuple[Any, ...]]:
     """The figures of stepwise, of the readings that the counts support."""
-    for spec in runs(seeds[:1]):
+    for spec in STUDY.runs(seeds[:1]):
         reading = reading_of(spec)
         if spec.pattern != "stepwise" or reading is None or reading.name not in SUPPORTED:
             continue

@@ -23,7 +23,7 @@ from include.studies.peerj141.trial import calibrated
 from include.studies.preprint.metrics import figures_of_run
 from include.studies.preprint.published import printed
 from include.studies.preprint.readings import READINGS
-from include.studies.preprint.study import runs
+from include.studies.preprint.study import STUDY
 from include.studies.scripts import script_parser, write_as_measured
 from include.testbeds.columns import as_text
 
@@ -51,7 +51,9 @@ def figures(run: Run) -> dict[str, float]:
 def rows(seeds: Sequence[int]) -> Iterator[dict[str, Any]]:
     """Every figure of stepwise, a mean over seeds, by reading and items held ahead."""
     for reading in (one for one in READINGS if one.name in SUPPORTED):
-        specs = [run for run in runs(seeds) if run.pattern == "stepwise" and reading.is_of(run)]
+        specs = [
+            run for run in STUDY.runs(seeds) if run.pattern == "stepwise" and reading.is_of(run)
+        ]
         for items in PREFETCHED_ITEMS:
             measured = [figures(calibrated(spec, {"prefetch": items})) for spec in specs]
             for (pattern, about, metric), value in printed().items():

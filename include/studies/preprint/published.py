@@ -54,3 +54,8 @@ def printed() -> Mapping[Key, float]:
             for approach in APPROACHES:
                 figures[row["pattern"], approach, metric] = float(row[approach])
     return {**figures, **TEXT}
+
+
+def printed_of(pattern: str, approach: str) -> dict[str, float]:
+    """What is printed of an approach on a pattern, by metric."""
+    return {m: value for (p, a, m), value in printed().items() if (p, a) == (pattern, approach)}

@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from statistics import fmean
 from typing import Any
 
 from include.experiment.run import resolve
 from include.experiment.spec import RunSpec
-from include.studies.base import (
-    Cell,
-    ClaimCase,
-    Study,
-    StudyData,
-    cells_of,
-    check_claims,
-    read_claims,
-    runs_of,
-)
-from include.studies.page import summary as claims_summary
+from include.studies.base import Cell, CellValues, ClaimCase, Study, StudyData
 from include.studies.preprint.metrics import figures_of_run
 from include.studies.preprint.predicates import PREDICATES, Means
-from include.studies.preprint.published import APPROACHES, Key, printed
+from include.studies.preprint.published import APPROACHES, printed, printed_of
 from include.studies.preprint.readings import (
     NEAR_PERCENT,
     READINGS,
@@ -32,95 +23,127 @@ from include.studies.preprint.readings import (
 )
 from include.studies.results import Rows, StudyResults
 
-SPECS = ("preprint", "preprint_readings")
-CLAIMS = read_claims(Path(__file__).parent)
 Figures = Mapping[tuple[str, str], Mapping[str, Sequence[float]]]
 """By pattern and name of the reading: the values of every metric, one per run."""
 
 
-def runs(seeds: Sequence[int] | None = None) -> list[RunSpec]:
+@dataclass(frozen=True)
+class PreprintMetrics:
+    """What every run counted, and which readings the counts support."""
+
+    figures: Figures
+
+    @cached_property
+    def means(self) -> Mapping[tuple[str, str], Mapping[str, float]]:
+        """By pattern and reading: means over its runs."""
+        return {
+            case: {metric: fmean(values) for metric, values in own.items()}
+            for case, own in self.figures.items()
+        }
+
+    @cached_property
+    def errors(self) -> Mapping[str, float]:
+        """By reading: how far its counts on stepwise are off, in percent."""
+        return {
+            one.name: count_error_percent(
+                self.means["stepwise", one.name], printed_of("stepwise", one.approach)
+            )
+            for one in READINGS
+            if ("stepwise", one.name) in self.means
+        }
+
+    @cached_property
+    def best(self) -> Mapping[str, str]:
+        """By approach: the reading that the counts support."""
+        return supported(self.errors)
+
+    @cached_property
+    def chosen(self) -> Mapping[str, Means]:
+        """By pattern: the means of the readings that the counts support."""
+        return {
+            pattern: {
+                (approach, metric): value
+                for approach, name in self.best.items()
+                for metric, value in self.means.get((pattern, name), {}).items()
+            }
+            for pattern in dict.fromkeys(pattern for pattern, _ in self.means)
+        }
+
+
+class Preprint(Study):
     """Every reading on the stepwise pattern, and the supported ones on both."""
-    return runs_of("preprint", SPECS, seeds)
 
+    name = "preprint"
+    title = "Cost-efficient enactment of stream processing topologies (preprint of PeerJ CS 141)"
+    experiment = "preprint"
+    specs = ("preprint", "preprint_readings")
+    predicates = PREDICATES
+    workload = "pattern"
 
-def evaluate(measured: StudyData) -> StudyResults:
-    """Claims, readings, every printed figure beside them, and the cells of all."""
-    return results_of(figures_of(measured))
+    def read(self, measured: StudyData) -> PreprintMetrics:
+        by_reading: dict[Cell, dict[str, list[float]]] = {}
+        for run in measured.runs:
+            if (cell := self.cell_of(run)) is None:
+                continue
+            slo_ms = {op.name: op.slo_ms for op in resolve(run).topology.operators}
+            figures = figures_of_run(
+                measured.columns(run, "processing_duration", "time_s", "operator", "duration_ms"),
+                measured.columns(run, "scaling_activity", "activity"),
+                measured.columns(run, "lease", "ordered_s", "ended_s", "paid_until_s", "released"),
+                slo_ms,
+            )
+            values = by_reading.setdefault(cell, {})
+            for metric, value in figures.items():
+                values.setdefault(metric, []).append(float(value))
+        return PreprintMetrics(by_reading)
 
+    def tables(self, metrics: PreprintMetrics) -> Mapping[str, Rows]:
+        return {"readings": _readings(metrics), "verdict": verdict(metrics)}
 
-def figures_of(measured: StudyData) -> Figures:
-    """What every run counted."""
-    by_reading: dict[tuple[str, str], dict[str, list[float]]] = {}
-    for run in measured.runs:
+    def cases(self, metrics: PreprintMetrics, claim: Mapping[str, Any]) -> list[ClaimCase]:
+        """Every pattern, by the readings that the counts support."""
+        chosen = metrics.chosen.items()
+        return [ClaimCase((means,), {"pattern": pattern}) for pattern, means in chosen]
+
+    def cell_values(self, metrics: PreprintMetrics) -> Iterator[CellValues]:
+        for cell, own in sorted(metrics.figures.items()):
+            for metric, values in own.items():
+                yield *cell, metric, values
+
+    def cell_of(self, run: RunSpec) -> Cell | None:
+        """Pattern and reading of a run."""
         reading = reading_of(run)
-        if reading is None:
-            continue
-        slo_ms = {op.name: op.slo_ms for op in resolve(run).topology.operators}
-        figures = figures_of_run(
-            measured.columns(run, "processing_duration", "time_s", "operator", "duration_ms"),
-            measured.columns(run, "scaling_activity", "activity"),
-            measured.columns(run, "lease", "ordered_s", "ended_s", "paid_until_s", "released"),
-            slo_ms,
-        )
-        values = by_reading.setdefault((run.pattern, reading.name), {})
-        for metric, value in figures.items():
-            values.setdefault(metric, []).append(float(value))
-    return by_reading
+        return (run.pattern, reading.name) if reading else None
+
+    def summary(self, results: StudyResults) -> str:
+        """What a terminal shows: which reading the counts support, and its counts."""
+        rows = results.tables["verdict"]
+        counts = [row for row in rows if row["supported"] == "yes" and row["within_25_percent"]]
+        near = sum(row["within_25_percent"] == "yes" for row in counts)
+        lines = [
+            f"{row['reading']}: counts off by {row['count_error_percent']:.0f} %"
+            + (" (supported)" if row["supported"] == "yes" else "")
+            for row in results.tables["readings"]
+        ]
+        lines.append(f"{near} of {len(counts)} printed counts are within {NEAR_PERCENT:g} %.")
+        return "\n".join([*lines, super().summary(results)])
 
 
-def results_of(figures: Figures) -> StudyResults:
-    """The tables of the study, of the figures of its runs."""
-    means = {
-        case: {metric: fmean(values) for metric, values in own.items()}
-        for case, own in figures.items()
-    }
-    printed_figures = printed()
-    errors = {
-        one.name: count_error_percent(
-            means["stepwise", one.name],
-            _of_approach(printed_figures, "stepwise", one.approach),
-        )
-        for one in READINGS
-        if ("stepwise", one.name) in means
-    }
-    best = supported(errors)
-    chosen = {
-        pattern: {
-            (approach, metric): value
-            for approach, name in best.items()
-            for metric, value in means.get((pattern, name), {}).items()
-        }
-        for pattern in dict.fromkeys(pattern for pattern, _ in means)
-    }
-    return StudyResults(
-        tables={
-            "claims": claims_of(chosen),
-            "readings": _readings(errors, best),
-            "verdict": verdict(means, chosen, best, printed_figures),
-            "cells": _cells(figures),
-        }
-    )
-
-
-def verdict(
-    means: Mapping[tuple[str, str], Mapping[str, float]],
-    chosen: Mapping[str, Means],
-    best: Mapping[str, str],
-    printed_figures: Mapping[Key, float],
-) -> Rows:
+def verdict(metrics: PreprintMetrics) -> Rows:
     """A row per printed figure and reading that measured it; figures of both stand once."""
     rows: list[dict[str, Any]] = []
-    for (pattern, approach, metric), value in printed_figures.items():
-        compared_means: dict[str, float | None]
+    for (pattern, approach, metric), value in printed().items():
+        means: dict[str, Mapping[str, float]]
         if approach == "both":
-            compared_means = {"both": compared(chosen.get(pattern, {})).get(metric)}
+            means = {"both": compared(metrics.chosen.get(pattern, {}))}
         else:
             names = [one.name for one in READINGS if one.approach == approach]
-            compared_means = {name: means.get((pattern, name), {}).get(metric) for name in names}
-        for name, mean in compared_means.items():
-            if mean is not None:
-                rows.append(_judged(pattern, approach, name, metric, value, mean))
-                rows[-1]["supported"] = "yes" if name in (*best.values(), "both") else "no"
+            means = {name: metrics.means.get((pattern, name), {}) for name in names}
+        for name, own in means.items():
+            if metric in own:
+                rows.append(_judged(pattern, approach, name, metric, value, own[metric]))
+                is_supported = name in (*metrics.best.values(), "both")
+                rows[-1]["supported"] = "yes" if is_supported else "no"
     return rows
 
 
@@ -135,21 +158,6 @@ def compared(means: Means) -> dict[str, float]:
         "fixed_paid_btus_count": constant,
         "paid_btus_saving_percent": 100 * (1 - own / other),
         "fixed_saving_percent": 100 * (1 - own / constant),
-    }
-
-
-def claims_of(chosen: Mapping[str, Means]) -> Rows:
-    """One row per claim and pattern, of the readings that the counts support."""
-
-    def cases(_: Mapping[str, Any]) -> list[ClaimCase]:
-        return [ClaimCase((means,), {"pattern": pattern}) for pattern, means in chosen.items()]
-
-    return check_claims(CLAIMS, PREDICATES, cases)
-
-
-def _of_approach(figures: Mapping[Key, float], pattern: str, approach: str) -> dict[str, float]:
-    return {
-        metric: value for (p, a, metric), value in figures.items() if (p, a) == (pattern, approach)
     }
 
 
@@ -172,57 +180,18 @@ def _judged(
     }
 
 
-def _readings(errors: Mapping[str, float], best: Mapping[str, str]) -> Rows:
+def _readings(metrics: PreprintMetrics) -> Rows:
     return [
         {
             "reading": one.name,
             "approach": one.approach,
             "says": one.says,
-            "count_error_percent": errors[one.name],
-            "supported": "yes" if best[one.approach] == one.name else "no",
+            "count_error_percent": metrics.errors[one.name],
+            "supported": "yes" if metrics.best[one.approach] == one.name else "no",
         }
         for one in READINGS
-        if one.name in errors
+        if one.name in metrics.errors
     ]
 
 
-def cell_of(run: RunSpec) -> Cell | None:
-    """Pattern and reading of a run."""
-    reading = reading_of(run)
-    return (run.pattern, reading.name) if reading else None
-
-
-def _cells(figures: Figures) -> Rows:
-    return cells_of(
-        (
-            (*cell, metric, values)
-            for cell, own in sorted(figures.items())
-            for metric, values in own.items()
-        ),
-        workload="pattern",
-    )
-
-
-def summary(results: StudyResults) -> str:
-    """What a terminal shows: which reading the counts support, and its counts."""
-    rows = results.tables["verdict"]
-    counts = [row for row in rows if row["supported"] == "yes" and row["within_25_percent"]]
-    near = sum(row["within_25_percent"] == "yes" for row in counts)
-    lines = [
-        f"{row['reading']}: counts off by {row['count_error_percent']:.0f} %"
-        + (" (supported)" if row["supported"] == "yes" else "")
-        for row in results.tables["readings"]
-    ]
-    lines.append(f"{near} of {len(counts)} printed counts are within {NEAR_PERCENT:g} %.")
-    return "\n".join([*lines, claims_summary(results)])
-
-
-STUDY = Study(
-    name="preprint",
-    title="Cost-efficient enactment of stream processing topologies (preprint of PeerJ CS 141)",
-    experiment="preprint",
-    runs=runs,
-    evaluate=evaluate,
-    cell_of=cell_of,
-    summary=summary,
-)
+STUDY = Preprint()

@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from itertools import combinations, product
-from pathlib import Path
 from typing import Any
 
 from include.experiment.spec import RunSpec
 from include.results.reports.comparison import PublishedFigure
-from include.studies.base import (
-    ClaimCase,
-    Predicate,
-    Study,
-    StudyData,
-    ask,
-    cells_of,
-    check_claims,
-    read_claims,
-    runs_of,
-)
-from include.studies.page import summary as claims_summary
+from include.studies.base import Cell, CellValues, ClaimCase, Predicate, Study, StudyData, ask
 from include.studies.pvldb127.economy import break_even
 from include.studies.pvldb127.errata import find_errata
 from include.studies.pvldb127.metrics import PvldbMetrics, metrics_of, read_run, welch_p
@@ -38,71 +27,63 @@ from include.studies.pvldb127.published import (
 )
 from include.studies.results import Rows, StudyResults
 
-CLAIMS = read_claims(Path(__file__).parent)
 PAIRS = tuple(combinations(FILTERS.values(), 2))
 
 
-def runs(seeds: Sequence[int] | None = None) -> list[RunSpec]:
-    """Every run of the evaluation; its spec has 20 seeds."""
-    return runs_of("kalman", ["kalman_evaluation"], seeds)
-
-
-def evaluate(measured: StudyData) -> StudyResults:
-    """Everything that the paper tabulates or says, of what was measured."""
-    return hold_against_paper(metrics_of([(run, read_run(measured, run)) for run in measured.runs]))
-
-
-def hold_against_paper(metrics: PvldbMetrics) -> StudyResults:
+class Pvldb127(Study):
     """Tables of the paper and their tests, measured beside printed; claims; what it misprints."""
-    tables = {
-        "claims": claims_of(metrics),
-        "results": results(metrics),
-        "tests": welch_tests(metrics),
-        "changes": changes(metrics),
-        "break_even": break_even(metrics),
-        "cells": cells(metrics),
-    }
-    return StudyResults(tables=tables, errata=find_errata(published()))
 
+    name = "pvldb127"
+    title = "Minimizing Cost by Reducing Scaling Operations (PVLDB 12, 7)"
+    experiment = "kalman"
+    specs = ("kalman_evaluation",)
+    predicates = PREDICATES
 
-def claims_of(metrics: PvldbMetrics) -> Rows:
-    """One row per claim; those whose runs are not there are unknown.
+    def read(self, measured: StudyData) -> PvldbMetrics:
+        return metrics_of([(run, read_run(measured, run)) for run in measured.runs])
 
-    ``without_square`` is the answer on the other two scenarios: Square's table is withheld.
-    """
-    others = metrics.only(*(one for one in SCENARIOS if one != WITHHELD))
+    def results_of(self, metrics: PvldbMetrics) -> StudyResults:
+        return replace(super().results_of(metrics), errata=find_errata(published()))
 
-    def without_square(predicate: Predicate, _: ClaimCase) -> Mapping[str, Any]:
+    def tables(self, metrics: PvldbMetrics) -> Mapping[str, Rows]:
+        return {
+            "results": results(metrics),
+            "tests": welch_tests(metrics),
+            "changes": changes(metrics),
+            "break_even": break_even(metrics),
+        }
+
+    def beside(self, predicate: Predicate, case: ClaimCase) -> Mapping[str, Any]:
+        """The answer on the other two scenarios: Square's table is withheld."""
+        (metrics,) = case.of
+        others = metrics.only(*(one for one in SCENARIOS if one != WITHHELD))
         return {"without_square": ask(predicate, others)[0].value}
 
-    return check_claims(
-        CLAIMS, PREDICATES, lambda _: [ClaimCase((metrics,))], beside=without_square
-    )
+    def cell_values(self, metrics: PvldbMetrics) -> Iterator[CellValues]:
+        """Every measured figure of Pyramid, Square and lab."""
+        names = {name: controller for controller, name in FILTERS.items()}
+        for (scenario, name, metric), cell in metrics.cells.items():
+            yield scenario, names[name], UNITS[metric], cell.values
 
+    def cell_of(self, run: RunSpec) -> Cell:
+        return run.pattern, run.controller
 
-def cells(metrics: PvldbMetrics) -> Rows:
-    """Every measured figure, for ``cells.csv``: of Pyramid, Square and lab."""
-    names = {name: controller for controller, name in FILTERS.items()}
-    return cells_of(
-        (scenario, names[name], UNITS[metric], cell.values)
-        for (scenario, name, metric), cell in metrics.cells.items()
-    )
-
-
-def summary(results: StudyResults) -> str:
-    """For a terminal: claims, without Square too, and cells by whether they were fitted."""
-    lines = [claims_summary(results)]
-    asked = [row for row in results.claims if row["without_square"]]
-    held = sum(row["without_square"] == "yes" for row in asked)
-    lines.append(f"On Pyramid and lab alone {held} of {len(asked)} claims hold.")
-    for kind, is_fitted in (("fitted", True), ("unseen", False)):
-        cells = [
-            row["inside"] for row in results.tables["results"]
-            if row["inside"] is not None and (row["scenario"] == FITTED) is is_fitted
-        ]  # fmt: skip
-        if cells:
-            lines.append(f"Printed cells, {kind}: {sum(cells)} of {len(cells)} within tolerance.")
-    return "\n".join(lines)
+    def summary(self, results: StudyResults) -> str:
+        """For a terminal: claims, without Square too, and cells by whether they were fitted."""
+        lines = [super().summary(results)]
+        asked = [row for row in results.claims if row["without_square"]]
+        held = sum(row["without_square"] == "yes" for row in asked)
+        lines.append(f"On Pyramid and lab alone {held} of {len(asked)} claims hold.")
+        for kind, is_fitted in (("fitted", True), ("unseen", False)):
+            cells = [
+                row["inside"] for row in results.tables["results"]
+                if row["inside"] is not None and (row["scenario"] == FITTED) is is_fitted
+            ]  # fmt: skip
+            if cells:
+                lines.append(
+                    f"Printed cells, {kind}: {sum(cells)} of {len(cells)} within tolerance."
+                )
+        return "\n".join(lines)
 
 
 def results(metrics: PvldbMetrics) -> Rows:
@@ -168,12 +149,4 @@ def changes(metrics: PvldbMetrics) -> Rows:
     return rows
 
 
-STUDY = Study(
-    name="pvldb127",
-    title="Minimizing Cost by Reducing Scaling Operations (PVLDB 12, 7)",
-    experiment="kalman",
-    runs=runs,
-    evaluate=evaluate,
-    cell_of=lambda run: (run.pattern, run.controller),
-    summary=summary,
-)
+STUDY = Pvldb127()

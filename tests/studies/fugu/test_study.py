@@ -12,7 +12,7 @@ from include.runs.stages import store_of
 from include.studies.base import StudyData
 from include.studies.fugu.metrics import METRICS, FuguMetrics, case_of, read_run
 from include.studies.fugu.predicates import CONFIGURATIONS, DAYS
-from include.studies.fugu.study import CLAIMS, cells, claims_of, runs
+from include.studies.fugu.study import STUDY
 
 
 def figures(utilisation, latency_ms, **changes):
@@ -69,10 +69,10 @@ def changed(metrics, case, becomes):
 
 
 def test_every_claim_holds_where_everything_is_as_the_paper_says():
-    rows = claims_of(the_paper())
+    rows = STUDY.claims_of(the_paper())
     assert [row["id"] for row in rows if row["holds"] != "yes"] == ["learning-local"]
     assert [row["id"] for row in rows if row["apart"] == "contradicted"] == ["learning-local"]
-    rows = claims_of(changed(the_paper(), ("fugu-sarsa", "imp 0"), figures(0.55, 1840)))
+    rows = STUDY.claims_of(changed(the_paper(), ("fugu-sarsa", "imp 0"), figures(0.55, 1840)))
     assert {row["id"]: row["holds"] for row in rows}["learning-local"] == "yes"
     rows = [row for row in rows if row["holds"] == "yes"]
     assert {row["seeds"] for row in rows} == {"2 of 2"}
@@ -108,16 +108,16 @@ FAILS: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("claim", [claim["id"] for claim in CLAIMS])
+@pytest.mark.parametrize("claim", [claim["id"] for claim in STUDY.claims])
 def test_every_claim_breaks_with_the_figure_that_it_is_about(claim):
     controller, configuration, becomes, *day = FAILS[claim]
     case = (controller, configuration, *(day or DAYS[:1]))
-    found = claims_of(FuguMetrics({**the_paper().runs, case: {1: becomes, 2: becomes}}))
+    found = STUDY.claims_of(FuguMetrics({**the_paper().runs, case: {1: becomes, 2: becomes}}))
     assert claim in {row["id"] for row in found if row["holds"] == "no"}
 
 
 def test_cells_name_pattern_controller_and_unit():
-    rows = cells(the_paper())
+    rows = STUDY.results_of(the_paper()).tables["cells"]
     assert tuple(rows[0]) == ("pattern", "controller", "metric", "mean", "sigma", "runs")
     assert {row["pattern"] for row in rows} == set(DAYS)
     assert "fugu-sarsa (imp 0.5)" in {row["controller"] for row in rows}
@@ -130,14 +130,14 @@ def test_a_claim_may_hold_for_the_means_and_not_for_every_seed():
     runs = {1: figures(0.5, 2000, max_utilisation=0.75), 2: figures(0.5, 9000, max_utilisation=0.8)}
     (row,) = (
         row
-        for row in claims_of(FuguMetrics({**metrics.runs, worse: runs}))
+        for row in STUDY.claims_of(FuguMetrics({**metrics.runs, worse: runs}))
         if row["id"] == "global-latency"
     )
     assert (row["holds"], row["seeds"]) == ("yes", "1 of 2")
 
 
 def test_the_experiments_are_those_of_section_v():
-    cases = {case_of(point) for point in runs([1])}
+    cases = {case_of(point) for point in STUDY.runs([1])}
     configurability = {
         (name, configuration, DAYS[0])
         for name in ("fugu-local", "fugu-global", "fugu-sarsa")
@@ -146,7 +146,7 @@ def test_the_experiments_are_those_of_section_v():
     workloads = {(name, "default", day) for name in ("fugu-local", "fugu-sarsa") for day in DAYS}
     adaptivity = {("fugu-sarsa", name, DAYS[0]) for name in ("imp 0", "imp 0.5", "dur 160")}
     assert cases == configurability | workloads | adaptivity
-    assert len(runs([1])) == len(cases), "what two experiments share is measured once"
+    assert len(STUDY.runs([1])) == len(cases), "what two experiments share is measured once"
 
 
 def test_figures_of_a_run_are_means_over_points_and_percentiles_of_the_mean_query(tmp_path):

@@ -10,7 +10,7 @@ import pytest
 
 from include.model.decision import Reason
 from include.studies.henge.metrics import HengeMetrics, HengeRun, JobChange
-from include.studies.henge.study import CLAIMS, SPECS, cells, claims_of
+from include.studies.henge.study import STUDY
 from tests.builders import run_spec
 
 FULL = (10.0, 20.0)
@@ -187,11 +187,11 @@ HOLDS_AND_FAILS: dict[str, tuple[list[HengeRun], list[HengeRun]]] = {
 
 
 def asked(claim: str, runs: Sequence[HengeRun]) -> dict[str, str]:
-    (row,) = (row for row in claims_of(HengeMetrics(runs)) if row["id"] == claim)
+    (row,) = (row for row in STUDY.claims_of(HengeMetrics(runs)) if row["id"] == claim)
     return row
 
 
-@pytest.mark.parametrize("claim", [claim["id"] for claim in CLAIMS])
+@pytest.mark.parametrize("claim", [claim["id"] for claim in STUDY.claims])
 def test_every_claim_holds_of_some_runs_and_fails_of_others(claim):
     holding, failing = HOLDS_AND_FAILS[claim]
     assert (asked(claim, holding)["holds"], asked(claim, failing)["holds"]) == ("yes", "no")
@@ -237,10 +237,10 @@ def test_a_claim_stands_beside_the_numbers_that_it_was_asked_of(claim, runs, num
 
 
 def test_claims_without_runs_are_unknown():
-    rows = claims_of(HengeMetrics([a_run("tenants_priorities")]))
+    rows = STUDY.claims_of(HengeMetrics([a_run("tenants_priorities")]))
     known = [row["id"] for row in rows if row["holds"]]
     assert known == ["priorities-order", "priorities-time"]
-    assert len(rows) == len(CLAIMS)
+    assert len(rows) == len(STUDY.claims)
 
 
 def test_satisfaction_is_of_the_jobs_that_are_there():
@@ -251,7 +251,7 @@ def test_satisfaction_is_of_the_jobs_that_are_there():
 
 
 def test_every_experiment_is_there():
-    names = {name.removeprefix("henge_") for name in SPECS}
+    names = {name.removeprefix("henge_") for name in STUDY.specs}
     assert names == {
         "initial", "priorities", "hybrid", "spikes", "triple", "diurnal", "production",
         "cpu_spike", "stateful", "growing", "nodes", "outage",
@@ -259,7 +259,7 @@ def test_every_experiment_is_there():
 
 
 def test_cells_name_scenario_controller_and_unit():
-    rows = cells(HengeMetrics(R60))
+    rows = STUDY.results_of(HengeMetrics(R60)).tables["cells"]
     assert tuple(rows[0]) == ("scenario", "controller", "metric", "mean", "sigma", "runs")
     found = {row["metric"]: row for row in rows}
     assert found["reconfigurations_count"]["mean"] == 3.5

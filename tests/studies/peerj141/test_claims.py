@@ -7,25 +7,25 @@ import pytest
 from include.studies.peerj141.metrics import PeerjMetrics, metrics_of_paper, metrics_of_runs
 from include.studies.peerj141.published import published_cells
 from include.studies.peerj141.specs import BTUS_MIN, patterns
-from include.studies.peerj141.study import CLAIMS, COLUMNS, claims_of
+from include.studies.peerj141.study import COLUMNS, STUDY
 
 PAPER = metrics_of_paper(published_cells(), BTUS_MIN)
 
 
 def answers(metrics: PeerjMetrics, claim: str) -> dict[str, str]:
-    rows = claims_of({"ours": metrics}, PAPER, patterns())
+    rows = STUDY.claims_of({"ours": metrics})
     return {row["pattern"]: row["holds"] for row in rows if row["id"] == claim}
 
 
 def test_claims_are_of_patterns_that_are_run():
-    assert {name for claim in CLAIMS for name in claim.get("patterns", ())} <= set(patterns())
-    rows = claims_of({"ours": PAPER}, PAPER, patterns())
+    assert {name for claim in STUDY.claims for name in claim.get("patterns", ())} <= set(patterns())
+    rows = STUDY.claims_of({"ours": PAPER})
     assert all(tuple(row) == COLUMNS["claims"] for row in rows)
 
 
 def test_where_the_text_contradicts_its_own_tables():
     """Tables 3 and 5 do not bear out everything that the text says about them."""
-    rows = claims_of({"paper": PAPER}, PAPER, patterns())
+    rows = STUDY.claims_of({"paper": PAPER})
     failing = {(row["id"], row["pattern"]) for row in rows if row["holds"] == "no"}
     assert failing == {
         ("gain-range", "stepwise"),

@@ -9,7 +9,7 @@ import pytest
 
 from include.studies.peerj141.metrics import Case, PeerjMetrics
 from include.studies.peerj141.specs import BTUS_MIN, patterns
-from include.studies.peerj141.study import CLAIMS, claims_of
+from include.studies.peerj141.study import STUDY
 
 COMPLIANCE = {
     "real_time": ((51, 53, 55), 40),
@@ -159,7 +159,7 @@ FAILING: dict[str, Callable[[PeerjMetrics], PeerjMetrics]] = {
 
 def answers(metrics: PeerjMetrics) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {}
-    for row in claims_of({"ours": metrics}, PeerjMetrics({}), patterns()):
+    for row in STUDY.claims_of({"ours": metrics}):
         found.setdefault(row["id"], set()).add(row["holds"])
     return found
 
@@ -168,6 +168,6 @@ def test_there_is_a_case_in_which_every_claim_holds() -> None:
     assert {name: held for name, held in answers(good()).items() if held != {"yes"}} == {}
 
 
-@pytest.mark.parametrize("claim", [claim["id"] for claim in CLAIMS])
+@pytest.mark.parametrize("claim", [claim["id"] for claim in STUDY.claims])
 def test_a_claim_fails_of_rows_that_contradict_it(claim: str) -> None:
     assert "no" in answers(FAILING[claim](good()))[claim]

@@ -10,12 +10,13 @@ from include.experiment.spec import RunSpec
 from include.runs.stages import run_all, store_of
 from include.studies.peerj141 import specs as matrix
 from include.studies.peerj141.calibration import FITTING_SEEDS
+from include.studies.peerj141.study import STUDY
 
 BILLED = ["ordered_s", "ended_s", "released", "host"]
 
 
 def test_the_matrix_is_that_of_the_evaluation():
-    specs = matrix.runs()
+    specs = STUDY.runs()
     by_controller = {
         name: sorted({spec.btu_min for spec in specs if spec.controller == name})
         for name in matrix.controllers()
@@ -25,20 +26,20 @@ def test_the_matrix_is_that_of_the_evaluation():
     }  # fmt: skip
     assert matrix.patterns() == ("stepwise", "two_level", "random_walk_1", "random_walk_2")
     assert len(specs) == len({spec.run_id for spec in specs}) == 4 * 24 * (3 + 3 + 1 + 1)
-    assert {spec.experiment for spec in specs} == {matrix.EXPERIMENT}
+    assert {spec.experiment for spec in specs} == {STUDY.experiment}
     assert {spec.duration_min for spec in specs} == {120}
     for spec in specs:
         resolve(spec)
 
 
 def test_the_judging_seeds_took_no_part_in_fitting():
-    seeds = {spec.seed for spec in matrix.runs()}
+    seeds = {spec.seed for spec in STUDY.runs()}
     assert len(seeds) >= 12
     assert seeds.isdisjoint(FITTING_SEEDS)
 
 
 def test_seeds_can_be_chosen():
-    assert {spec.seed for spec in matrix.runs([7, 8])} == {7, 8}
+    assert {spec.seed for spec in STUDY.runs([7, 8])} == {7, 8}
 
 
 @pytest.mark.parametrize("controller", ["threshold", "fixed"])

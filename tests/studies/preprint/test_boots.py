@@ -11,11 +11,11 @@ import pytest
 from include.experiment.run import resolve
 from include.studies.preprint.boots import COLUMNS, OUT, blocked, mean_interval
 from include.studies.preprint.prefetch import figures
-from include.studies.preprint.study import runs
+from include.studies.preprint.study import STUDY
 
 
 def test_a_run_that_a_boot_holds_up_is_another_run() -> None:
-    spec = replace(runs([25])[0], duration_min=20.0)
+    spec = replace(STUDY.runs([25])[0], duration_min=20.0)
     default, held = (figures(resolve(each)) for each in (spec, blocked(spec)))
     assert set(default) == set(held)
     assert default["vm_upscaling_count"] > 0

@@ -6,7 +6,7 @@ import pytest
 
 from include.studies.preprint.published import APPROACHES, TEXT, printed
 from include.studies.preprint.readings import READINGS, reading_of, supported
-from include.studies.preprint.study import results_of, runs
+from include.studies.preprint.study import STUDY, PreprintMetrics
 
 OF = {
     approach: [one.name for one in READINGS if one.approach == approach] for approach in APPROACHES
@@ -27,11 +27,15 @@ def figures(btu=None, threshold=None):
     }
 
 
+def results_of(figures):
+    return STUDY.results_of(PreprintMetrics(figures))
+
+
 def test_every_run_has_a_reading_and_every_reading_runs():
-    found = [reading_of(run) for run in runs([1])]
+    found = [reading_of(run) for run in STUDY.runs([1])]
     assert {one.name for one in found if one} == {one.name for one in READINGS}
     assert None not in found
-    assert {run.topology for run in runs([1])} == {"manufacturing_preprint"}
+    assert {run.topology for run in STUDY.runs([1])} == {"manufacturing_preprint"}
 
 
 def test_every_printed_figure_is_in_the_verdict():

@@ -20,7 +20,7 @@ from include.studies.pvldb127.published import (
     VM_TIME,
     WITHHELD,
 )
-from include.studies.pvldb127.study import CLAIMS, cells, claims_of
+from include.studies.pvldb127.study import STUDY
 
 FIGURES = {
     VM_TIME: (8.0, 8.4, 8.9),
@@ -91,13 +91,13 @@ FAILS = {
 
 
 def test_every_claim_holds_where_everything_is_as_the_paper_says():
-    rows = claims_of(measured())
+    rows = STUDY.claims_of(measured())
     assert [row["id"] for row in rows if row["holds"] != "yes"] == []
 
 
-@pytest.mark.parametrize("claim", [claim["id"] for claim in CLAIMS])
+@pytest.mark.parametrize("claim", [claim["id"] for claim in STUDY.claims])
 def test_every_claim_fails_of_figures_that_contradict_it(claim):
-    (row,) = (row for row in claims_of(FAILS[claim]) if row["id"] == claim)
+    (row,) = (row for row in STUDY.claims_of(FAILS[claim]) if row["id"] == claim)
     assert row["holds"] == "no"
 
 
@@ -128,7 +128,7 @@ def test_vm_time_that_falls_is_no_moderate_increase():
 
 def test_claims_are_asked_of_pyramid_and_lab_alone_too():
     worse = measured({("square", IMAGE_TIME): (2.3, 2.7, 1.4)})
-    rows = {row["id"]: row for row in claims_of(worse)}
+    rows = {row["id"]: row for row in STUDY.claims_of(worse)}
     assert (rows["image-order"]["holds"], rows["image-order"]["without_square"]) == ("no", "yes")
     about_square = {name for name, row in rows.items() if row["without_square"] == ""}
     assert about_square == {"square-vm-time", "square-events", "square-violations"}
@@ -137,7 +137,7 @@ def test_claims_are_asked_of_pyramid_and_lab_alone_too():
 def test_what_was_not_measured_of_square_leaves_the_others_known():
     found = measured()
     others = {key: cell for key, cell in found.cells.items() if key[0] != WITHHELD}
-    rows = claims_of(replace(found, cells=others))
+    rows = STUDY.claims_of(replace(found, cells=others))
     assert sum(row["without_square"] == "yes" for row in rows) == 13
     assert ask(PREDICATES["vm_time_order"], replace(found, cells=others))[0] == ""
 
@@ -146,12 +146,12 @@ def test_single_runs_say_nothing_about_significance():
     """They have no deviation, and a test without one would call every difference significant."""
     found = measured()
     first = {key: Replications(cell.values[:1]) for key, cell in found.cells.items()}
-    rows = {row["id"]: row["holds"] for row in claims_of(replace(found, cells=first))}
+    rows = {row["id"]: row["holds"] for row in STUDY.claims_of(replace(found, cells=first))}
     assert rows["significant"] == ""
 
 
 def test_cells_name_scenario_controller_and_unit():
-    rows = cells(measured())
+    rows = STUDY.results_of(measured()).tables["cells"]
     assert tuple(rows[0]) == ("scenario", "controller", "metric", "mean", "sigma", "runs")
     assert {row["scenario"] for row in rows} == set(SCENARIOS)
     assert {row["controller"] for row in rows} == {

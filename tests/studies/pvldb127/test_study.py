@@ -27,13 +27,7 @@ from include.studies.pvldb127.published import (
     VM_TIME,
     published,
 )
-from include.studies.pvldb127.study import (
-    CLAIMS,
-    claims_of,
-    hold_against_paper,
-    results,
-    runs,
-)
+from include.studies.pvldb127.study import STUDY
 
 
 def the_paper(scenarios=("pyramid", "square", "lab")) -> PvldbMetrics:
@@ -126,7 +120,7 @@ def test_errata_name_what_cannot_be_right_and_nothing_else() -> None:
 
 def test_the_claims_hold_of_what_the_paper_prints() -> None:
     """But for those that need curves or the withheld table of Square."""
-    rows = {row["id"]: row["holds"] for row in claims_of(the_paper())}
+    rows = {row["id"]: row["holds"] for row in STUDY.claims_of(the_paper())}
     needs_more = {"asymmetric", "prompt", "more-vms", "square-events", "square-violations"}
     needs_more |= {"square-vm-time"}
     assert {name for name, holds in rows.items() if holds == "no"} <= needs_more
@@ -134,24 +128,25 @@ def test_the_claims_hold_of_what_the_paper_prints() -> None:
 
 
 def test_claims_about_what_was_not_measured_are_unknown() -> None:
-    rows = claims_of(the_paper(("pyramid",)))
-    assert len(rows) == len(CLAIMS)
+    rows = STUDY.claims_of(the_paper(("pyramid",)))
+    assert len(rows) == len(STUDY.claims)
     known = {row["id"] for row in rows if row["holds"]}
     assert known == {"asymmetric", "more-vms", "prompt"}
     assert {row["measured"] for row in rows if row["id"] not in known} == {""}
 
 
 def test_results_stand_beside_what_is_printed() -> None:
-    rows = results(the_paper())
+    results = STUDY.results_of(the_paper())
+    rows = results.tables["results"]
     assert len(rows) == 3 * len(METRICS) * len(FILTERS)
     known = [row for row in rows if row["published_mean"] is not None]
     assert all(row["inside"] for row in known)
     assert len(known) == len(published())
-    assert hold_against_paper(the_paper()).errata
+    assert results.errata
 
 
 def test_the_evaluation_is_9_configurations_of_20_runs() -> None:
-    specs = runs()
+    specs = STUDY.runs()
     assert len(specs) == 180
     assert {(s.monitor_every_s, s.duration_s, s.windows) for s in specs} == {(0.5, 2700.0, 1)}
-    assert len(runs([1])) == 9
+    assert len(STUDY.runs([1])) == 9
