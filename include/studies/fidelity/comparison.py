@@ -42,7 +42,7 @@ def asked_runs(experiment: str, measured: Mapping[Case, Figures]) -> list[str]:
     return [load for load, _, _ in measured]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Prediction:
     """One figure of a run. ``by`` is the calibration, or says that it was measured again;
     ``error`` and ``holds`` are those of its :class:`~.figures.Figure`."""
@@ -84,23 +84,14 @@ def predictions(
 ) -> Iterator[Prediction]:
     """Every figure of every run that both have; a calibration is ``fitted`` to some of them."""
     for case in sorted(measured.keys() & predicted.keys()):
-        load, controller, seed = case
+        role = FITTED if case in fitted else HELD_OUT
         for name, figure in FIGURES.items():
             if name not in measured[case]:  # it was measured before there was such a figure
                 continue
-            error = figure.error(predicted[case][name], measured[case][name])
-            yield Prediction(
-                by=by,
-                load=load,
-                controller=controller,
-                seed=seed,
-                role=FITTED if case in fitted else HELD_OUT,
-                figure=name,
-                measured=measured[case][name],
-                predicted=predicted[case][name],
-                error=error,
-                holds=figure.holds(error),
-            )
+            true, predicted_value = measured[case][name], predicted[case][name]
+            error = figure.error(predicted_value, true)
+            holds = figure.holds(error)
+            yield Prediction(by, *case, role, name, true, predicted_value, error, holds)
 
 
 ASKED_PERCENT = (75.0, 80.0, 85.0, 90.0, 95.0)
@@ -185,7 +176,7 @@ def _promise(
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Order:
     """How alike the order of controllers is on one load: Kendall's tau b; None for fewer than
     three controllers, or where one of the two has no order."""
@@ -210,14 +201,7 @@ def orders(rows: Sequence[Prediction]) -> Iterator[Order]:
         whole = [of for of in seeds.values() if of.keys() == controllers]
         measured = [fmean(of[name].measured for of in whole) for name in controllers]
         predicted = [fmean(of[name].predicted for of in whole) for name in controllers]
-        yield Order(
-            by=by,
-            load=load,
-            role=role,
-            figure=figure,
-            controllers=len(controllers),
-            tau=_tau(measured, predicted),
-        )
+        yield Order(by, load, role, figure, len(controllers), _tau(measured, predicted))
 
 
 def _tau(measured: Sequence[float], predicted: Sequence[float]) -> float | None:
