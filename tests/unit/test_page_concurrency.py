@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from typing import Any
+from collections.abc import AsyncIterator
 
 import httpx
-from starlette.responses import Response
+from fastapi import Depends, FastAPI
+from fastapi.responses import StreamingResponse
 
 from tidebench.page.concurrency import AT_ONCE, RETRY_AFTER_S, ConcurrencyLimit
 
@@ -15,7 +16,7 @@ READERS = 60
 
 
 class Page:
-    """An application that counts how many of its requests are worked on, and then sent.
+    """A page that counts how many of its requests are worked on, and then sent.
 
     Work ends once ``refused`` requests are answered, sending once ``begun`` are worked on: the
     tests wait for what they are about, and not for a time that a busy machine stretches.
@@ -25,17 +26,19 @@ class Page:
         self.refused, self.begun = refused, begun
         self.now = self.most = self.asked = self.answered = 0
 
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+    async def show(self, broken: bool = False) -> StreamingResponse:
         self.now += 1
         self.asked += 1
         self.most = max(self.most, self.now)
         await self.reach("answered", self.refused)
         self.now -= 1
-        if scope["path"] == "/broken":
+        if broken:
             raise RuntimeError("broken")
-        await send({"type": "http.response.start", "status": 200, "headers": []})
+        return StreamingResponse(self.body())
+
+    async def body(self) -> AsyncIterator[bytes]:
         await self.reach("asked", self.begun)
-        await send({"type": "http.response.body", "body": b""})
+        yield b""
 
     async def reach(self, count: str, least: int) -> None:
         await asyncio.sleep(0.001)
@@ -44,7 +47,9 @@ class Page:
 
 
 def answers(page: Page, wait_s: float = 60.0, path: str = "/") -> list[httpx.Response]:
-    limit = ConcurrencyLimit(page, busy=Response("busy", 503), wait_s=wait_s)
+    limit = Depends(ConcurrencyLimit(wait_s), scope="function")
+    app = FastAPI(dependencies=[limit])
+    app.get("/", response_model=None)(page.show)
 
     async def get(client: httpx.AsyncClient) -> httpx.Response:
         answer = await client.get(path)
@@ -52,7 +57,7 @@ def answers(page: Page, wait_s: float = 60.0, path: str = "/") -> list[httpx.Res
         return answer
 
     async def ask() -> list[httpx.Response]:
-        transport = httpx.ASGITransport(limit, raise_app_exceptions=False)
+        transport = httpx.ASGITransport(app, raise_app_exceptions=False)
         async with (
             asyncio.timeout(60),
             httpx.AsyncClient(transport=transport, base_url="http://here") as client,
@@ -80,4 +85,4 @@ def test_slow_readers_keep_nobody_waiting() -> None:
 
 
 def test_a_request_that_breaks_gives_its_place_back() -> None:
-    assert {answer.status_code for answer in answers(Page(), path="/broken")} == {500}
+    assert {answer.status_code for answer in answers(Page(), path="/?broken=true")} == {500}

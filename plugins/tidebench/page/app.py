@@ -80,7 +80,7 @@ def create_app() -> FastAPI:
     """The application; there are no addresses without the check, not even for its own docs."""
     app = FastAPI(
         title="Tidebench",
-        dependencies=[Depends(MAY_READ)],
+        dependencies=[Depends(ConcurrencyLimit(), scope="function"), Depends(MAY_READ)],
         openapi_url=None,
         exception_handlers={
             AnyHTTPException: _refused,
@@ -88,8 +88,6 @@ def create_app() -> FastAPI:
             RequestValidationError: _misunderstood,
         },
     )
-    busy = _message("Many pages are asked for at once. Load this one again in a moment.", 503)
-    app.add_middleware(ConcurrencyLimit, busy=busy)
     app.get("/", response_class=HTMLResponse)(show_list)
     app.get("/runs.csv")(show_csv)
     app.get("/under-way", response_class=HTMLResponse)(show_under_way)
@@ -256,7 +254,9 @@ async def _refused(request: Request, error: Exception) -> Response:
         return RedirectResponse(get_auth_manager().get_url_login(next_url=here), 302)
     is_unknown = error.detail == HTTPStatus(error.status_code).phrase  # of the router itself
     text = "There is no such page here." if is_unknown else error.detail
-    return _message(text, error.status_code)
+    answer = _message(text, error.status_code)
+    answer.headers.update(error.headers or {})
+    return answer
 
 
 async def _unpublished(request: Request, error: Exception) -> Response:
