@@ -162,8 +162,8 @@ bench: setup  ## Measure the simulator, how it and decisions grow, tables, a sha
 	    && python -m tests.bench.decisions --gate --repeats 3 && python -m tests.bench.tables \
 	    && python -m tests.bench.beside && python -m tests.bench.page
 
-dictionary: setup  ## Write docs/metrics.md, the list of tables, from the schemas
-	@$(ENV) python -m include.results.tables.dictionary > docs/metrics.md
+dictionary: setup  ## Write the list of tables in docs/metrics.md from the schemas
+	@$(ENV) python -m include.results.tables.dictionary
 
 lock: setup  ## Resolve requirements*.in again; keep pins where possible
 	@$(ENV) for name in requirements requirements-dev; do \
