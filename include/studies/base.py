@@ -12,7 +12,7 @@ from enum import StrEnum
 from functools import cache, cached_property
 from pathlib import Path
 from statistics import fmean, stdev
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 from pydantic import TypeAdapter, ValidationError
@@ -275,17 +275,22 @@ def ask(predicate: Predicate, *of: Any) -> tuple[ClaimOutcome, str]:
     return ClaimOutcome.HOLDS if holds else ClaimOutcome.FAILS, numbers
 
 
-CELL_COLUMNS = ("controller", "metric", "mean", "sigma", "runs")
+class Mean(NamedTuple):
+    """The mean of one value per run; sigma is the sample standard deviation, 0 for a single run."""
+
+    mean: float
+    sigma: float
+    runs: int
+
+
+def mean_of(samples: Sequence[float]) -> Mean:
+    """Of at least one value."""
+    return Mean(fmean(samples), stdev(samples) if len(samples) > 1 else 0.0, len(samples))
 
 
 def cells_of(values: Iterable[CellValues], workload: str = "scenario") -> list[Row]:
-    """Rows of ``cells.csv``; sigma is the sample standard deviation, 0 for a single run.
-
-    ``workload`` names the first column: scenario or pattern.
-    """
-    rows: list[Row] = []
-    for of, controller, metric, samples in values:
-        sigma = stdev(samples) if len(samples) > 1 else 0.0
-        cell = (controller, metric, fmean(samples), sigma, len(samples))
-        rows.append({workload: of, **dict(zip(CELL_COLUMNS, cell, strict=True))})
-    return rows
+    """Rows of ``cells.csv``; ``workload`` names the first column: scenario or pattern."""
+    return [
+        {workload: of, "controller": controller, "metric": metric, **mean_of(samples)._asdict()}
+        for of, controller, metric, samples in values
+    ]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean, stdev
+from statistics import fmean
 from typing import Any
 
 from include.experiment.spec import RunSpec
-from include.studies.base import StudyData, known
+from include.studies.base import StudyData, known, mean_of
 
 OVERLOADED = 0.95
 """A host that uses this share of its CPU or more has no reserve."""
@@ -116,7 +116,7 @@ def _row(case: Case, runs: Sequence[FuguRun]) -> dict[str, Any]:
     row: dict[str, Any] = dict(zip(("controller", "configuration", "pattern"), case, strict=True))
     row |= {"seeds": len(runs)} | {name: fmean(run[name] for run in runs) for name in METRICS}
     for name in ("avg_utilisation", "latency_p90_ms"):
-        row[f"{name}_sigma"] = stdev(run[name] for run in runs) if len(runs) > 1 else 0.0
+        row[f"{name}_sigma"] = mean_of([run[name] for run in runs]).sigma
     return row
 
 

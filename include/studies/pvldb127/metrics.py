@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
 
 from include.experiment.spec import RunSpec
-from include.studies.base import StudyData, known
+from include.studies.base import Mean, StudyData, known, mean_of
 from include.studies.pvldb127.published import (
     EVENTS,
     FILTERS,
@@ -29,35 +28,14 @@ IMAGE_LIMIT_MS, QUERY_LIMIT_MS = 5000.0, 1000.0
 """Section 3.2. An image is late from its submission on, a query as it is answered."""
 
 
-@dataclass(frozen=True, slots=True)
-class Replications:
-    """One figure of all runs of a configuration."""
-
-    values: tuple[float, ...]
-
-    @property
-    def mean(self) -> float:
-        return fmean(self.values)
-
-    @property
-    def sigma(self) -> float:
-        """Sample standard deviation; 0 for a single run."""
-        return stdev(self.values) if len(self.values) > 1 else 0.0
-
-    @property
-    def summary(self) -> tuple[float, float, int]:
-        """Mean, sigma and number of runs."""
-        return self.mean, self.sigma, len(self.values)
-
-
 @dataclass(frozen=True)
 class PvldbMetrics:
-    """Cells by scenario, filter and metric; ``curves`` are VMs every half second, a mean.
+    """Values of runs by scenario, filter and metric; ``curves`` are VMs every half second, a mean.
 
     ``asked`` are the scenarios that a claim about every scenario is asked of.
     """
 
-    cells: Mapping[Key, Replications]
+    cells: Mapping[Key, Sequence[float]]
     curves: Mapping[tuple[str, str], np.ndarray] = field(default_factory=dict)
     asked: tuple[str, ...] = SCENARIOS
 
@@ -65,10 +43,9 @@ class PvldbMetrics:
         """The same, with claims asked of some scenarios only."""
         return replace(self, asked=scenarios)
 
-    def cell(self, scenario: str, name: str, metric: str) -> Replications:
+    def cell(self, scenario: str, name: str, metric: str) -> Mean:
         """One cell. Raises NotKnown when it was not measured."""
-        replications: Replications = known(self.cells, (scenario, name, metric))
-        return replications
+        return mean_of(known(self.cells, (scenario, name, metric)))
 
     def curve(self, scenario: str, name: str) -> np.ndarray:
         """VMs every half second. Raises NotKnown when they were not measured."""
@@ -113,10 +90,7 @@ def metrics_of(runs: Sequence[tuple[RunSpec, PvldbRun]]) -> PvldbMetrics:
         curves.setdefault((spec.pattern, name), []).append(run.vms)
         for metric, value in run.figures.items():
             values.setdefault((spec.pattern, name, metric), []).append(value)
-    return PvldbMetrics(
-        {key: Replications(tuple(samples)) for key, samples in values.items()},
-        {key: np.mean(samples, axis=0) for key, samples in curves.items()},
-    )
+    return PvldbMetrics(values, {key: np.mean(samples, axis=0) for key, samples in curves.items()})
 
 
 def read_run(measured: StudyData, spec: RunSpec) -> PvldbRun:

@@ -132,9 +132,9 @@ def _significant(metrics: PvldbMetrics) -> Answer:
 
 def _p(metrics: PvldbMetrics, scenario: str, metric: str, one: str, other: str) -> float:
     a, b = metrics.cell(scenario, one, metric), metrics.cell(scenario, other, metric)
-    if min(len(a.values), len(b.values)) < 2:
+    if min(a.runs, b.runs) < 2:
         raise NotKnown("nothing is said of the deviation by a single run")
-    return welch_p(a.summary, b.summary)
+    return welch_p(a, b)
 
 
 def _asymmetric(metrics: PvldbMetrics) -> Answer:

@@ -62,8 +62,8 @@ class Pvldb127(Study):
     def cell_values(self, metrics: PvldbMetrics) -> Iterator[CellValues]:
         """Every measured figure of Pyramid, Square and lab."""
         names = {name: controller for controller, name in FILTERS.items()}
-        for (scenario, name, metric), cell in metrics.cells.items():
-            yield scenario, names[name], UNITS[metric], cell.values
+        for (scenario, name, metric), values in metrics.cells.items():
+            yield scenario, names[name], UNITS[metric], values
 
     def cell_of(self, run: RunSpec) -> Cell:
         return run.pattern, run.controller
@@ -90,10 +90,10 @@ def results(metrics: PvldbMetrics) -> Rows:
     """One row per cell of Tables 3 to 5; the published columns are empty where none is known."""
     rows = []
     for scenario, metric, name in product(metrics.scenarios(), METRICS, FILTERS.values()):
-        cell = metrics.cells[scenario, name, metric]
+        cell = metrics.cell(scenario, name, metric)
         row = {
             "scenario": scenario, "metric": metric, "filter": name,
-            "runs": len(cell.values), "mean": cell.mean, "sigma": cell.sigma,
+            "runs": cell.runs, "mean": cell.mean, "sigma": cell.sigma,
         }  # fmt: skip
         rows.append(row | _beside(published().get((scenario, name, metric)), row))
     return rows
@@ -116,7 +116,7 @@ def welch_tests(metrics: PvldbMetrics) -> Rows:
     """Welch's t-test of every pair of filters, of what was measured and of what is printed."""
     rows = []
     for scenario, metric, pair in product(metrics.scenarios(), METRICS, PAIRS):
-        own = [metrics.cells[scenario, name, metric].summary for name in pair]
+        own = [metrics.cell(scenario, name, metric) for name in pair]
         figures = [published().get((scenario, name, metric)) for name in pair]
         printed = [(figure.mean, figure.sigma or 0.0, RUNS) for figure in figures if figure]
         rows.append(

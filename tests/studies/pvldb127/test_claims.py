@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from include.studies.base import ask
-from include.studies.pvldb127.metrics import PvldbMetrics, Replications
+from include.studies.pvldb127.metrics import PvldbMetrics
 from include.studies.pvldb127.predicates import PREDICATES
 from include.studies.pvldb127.published import (
     EVENTS,
@@ -43,9 +43,9 @@ def measured(changes: Changes | None = None, sigma: float = 0.05) -> PvldbMetric
     """Twenty runs of each, with curves in which EKF reacts at once and GW keeps its VMs."""
     figures = {(s, m): FIGURES[m] for s in SCENARIOS for m in FIGURES} | EXTREME
     found = {
-        (scenario, name, metric): Replications(
-            tuple(values[rank] * (1 + sigma * side / 10) for side in range(-10, 11))
-        )
+        (scenario, name, metric): [
+            values[rank] * (1 + sigma * side / 10) for side in range(-10, 11)
+        ]
         for (scenario, metric), values in {**figures, **(changes or {})}.items()
         for rank, name in enumerate(("PURE", "GW", "EKF"))
     }
@@ -145,7 +145,7 @@ def test_what_was_not_measured_of_square_leaves_the_others_known():
 def test_single_runs_say_nothing_about_significance():
     """They have no deviation, and a test without one would call every difference significant."""
     found = measured()
-    first = {key: Replications(cell.values[:1]) for key, cell in found.cells.items()}
+    first = {key: values[:1] for key, values in found.cells.items()}
     rows = {row["id"]: row["holds"] for row in STUDY.claims_of(replace(found, cells=first))}
     assert rows["significant"] == ""
 

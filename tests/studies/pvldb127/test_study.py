@@ -12,7 +12,6 @@ from include.studies.pvldb127.economy import break_even, ratio_to_penalty, ratio
 from include.studies.pvldb127.errata import find_errata, images_of_pyramid
 from include.studies.pvldb127.metrics import (
     PvldbMetrics,
-    Replications,
     figures_of,
     scaling_events,
     welch_p,
@@ -40,9 +39,9 @@ def the_paper(scenarios=("pyramid", "square", "lab")) -> PvldbMetrics:
                 figure = published().get((scenario, name, metric))
                 figure = figure or published()["pyramid", name, metric]
                 spread = figure.sigma or 0.01
-                cells[scenario, name, metric] = Replications(
-                    tuple(figure.mean + spread * side for side in (-1, 0, 1) * 7)
-                )
+                cells[scenario, name, metric] = [
+                    figure.mean + spread * side for side in (-1, 0, 1) * 7
+                ]
     return PvldbMetrics(cells, curves)
 
 
