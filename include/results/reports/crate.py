@@ -86,17 +86,18 @@ def pack_crate(folder: Path, out: Path, licence: str = "", *, overwrite: bool = 
     described = _Description(folder, manifest, licence).to_json()
     files = sorted(unquote(entity["@id"]) for entity in described["@graph"] if "sha256" in entity)
     with new_file(out) as draft, zipfile.ZipFile(draft, "w") as target:
-        _add(target, METADATA, json_bytes(described))
+        target.writestr(zip_entry(METADATA), json_bytes(described))
         for name in files:
-            _add(target, name, _file_of(folder, name).read_bytes())
+            target.writestr(zip_entry(name), _file_of(folder, name).read_bytes())
     return 1 + len(files)
 
 
-def _add(target: zipfile.ZipFile, name: str, content: bytes) -> None:
+def zip_entry(name: str) -> zipfile.ZipInfo:
+    """An entry that says nothing of when it was written or by whom."""
     entry = zipfile.ZipInfo(name, _FIRST_OF_ZIP)
     entry.compress_type = zipfile.ZIP_DEFLATED
     entry.external_attr = 0o644 << 16
-    target.writestr(entry, content)
+    return entry
 
 
 def _file_of(folder: Path, name: str) -> Path:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 
 from include.results.reports.statistics import CONFIDENCE, interval
 
@@ -27,7 +26,8 @@ class Mean:
     @property
     def half(self) -> float | None:
         """Half the width of the interval."""
-        return None if self.sigma is None else self.sigma * _half_of_one(self.runs)
+        span = interval(0.0, self.sigma, self.runs)
+        return None if span is None else span[1]
 
 
 def mean_of(values: Sequence[float]) -> Mean:
@@ -47,13 +47,6 @@ def as_mean(value: object) -> Mean | None:
         return value
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return mean_of([value]) if is_number else None  # type: ignore[list-item]
-
-
-@cache
-def _half_of_one(runs: int) -> float:
-    """Half the width of the interval over so many runs where the standard deviation is 1."""
-    span = interval(0.0, 1.0, runs)
-    return 0.0 if span is None else span[1]
 
 
 def direction_of(name: str) -> int:

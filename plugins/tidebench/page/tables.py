@@ -8,14 +8,13 @@ import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from include.results.reports.crate import zip_entry
 from include.results.reports.documents import FORMATS
 from include.results.tables.catalogue import PUBLISHED, schema_of
 from tidebench.page.files import KINDS, find_file
 
 BUNDLED = ("published", "data_docs")
 _PIECE = 1 << 20
-_EPOCH = (1980, 1, 1, 0, 0, 0)
-"""The same files give the same bundle, whenever it is asked for."""
 
 
 def tables_of(root: Path, experiment: str) -> Mapping[str, object] | None:
@@ -54,14 +53,15 @@ def tables_of(root: Path, experiment: str) -> Mapping[str, object] | None:
 
 
 def bundle(root: Path, experiment: str) -> Iterator[bytes]:
-    """The same as a zip, piece by piece: a report of a thousand runs is not held in memory."""
+    """The same as a zip, piece by piece: a report of a thousand runs is not held in memory.
+
+    The same files give the same bundle, whenever it is asked for.
+    """
     sink = _Sink()
     with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as packed:
         for name, path in _bundled(root, experiment):
-            about = zipfile.ZipInfo(f"{experiment}/{name}", _EPOCH)
-            about.compress_type = zipfile.ZIP_DEFLATED
-            about.external_attr = 0o644 << 16
-            with path.open("rb") as source, packed.open(about, "w") as entry:
+            entry_of_file = zip_entry(f"{experiment}/{name}")
+            with path.open("rb") as source, packed.open(entry_of_file, "w") as entry:
                 while piece := source.read(_PIECE):
                     entry.write(piece)
                     yield sink.take()
@@ -78,20 +78,14 @@ def _bundled(root: Path, experiment: str) -> Iterator[tuple[str, Path]]:
                 yield name, file
 
 
-class _Sink(io.RawIOBase):
-    """Takes what is written, and gives it away once; it cannot go back, so the zip does not."""
+class _Sink(io.BytesIO):
+    """Gives away once what is written; it knows no place to go back to, so the zip does not."""
 
-    def __init__(self) -> None:
-        self._pieces: list[bytes] = []
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, piece: object) -> int:
-        taken = bytes(piece)  # type: ignore[call-overload]
-        self._pieces.append(taken)
-        return len(taken)
+    def tell(self) -> int:
+        raise io.UnsupportedOperation
 
     def take(self) -> bytes:
-        taken, self._pieces = b"".join(self._pieces), []
+        taken = self.getvalue()
+        self.seek(0)
+        self.truncate()
         return taken
