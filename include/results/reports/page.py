@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
+from operator import itemgetter
 from typing import Any
 
 from markupsafe import Markup
@@ -110,7 +111,9 @@ def pages(
         figures={run["run"]: figures(run) for run in first},
         verdict=verdict,
         quarantined=verdict["quarantined"],
-        checks=_by_table(verdict),
+        checks={
+            table: list(checks) for table, checks in groupby(verdict["checks"], itemgetter("table"))
+        },
         warnings=[check for check in verdict["checks"] if not check["passed"]],
         spec_columns=_SPEC_COLUMNS,
         same_columns=[name for name in _SPEC_COLUMNS if name not in differing],
@@ -199,9 +202,3 @@ def _minutes(values: Iterable[float]) -> str:
 def _listed(values: Any) -> str:
     unique = list(dict.fromkeys(values))
     return " and ".join(filter(None, [", ".join(unique[:-1]), unique[-1]]))
-
-
-def _by_table(verdict: Mapping[str, Any]) -> dict[str, list[Row]]:
-    return {
-        table: list(checks) for table, checks in groupby(verdict["checks"], lambda c: c["table"])
-    }

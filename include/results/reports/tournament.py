@@ -163,10 +163,10 @@ def _workload(row: Row) -> Workload:
 def _match(workload: Workload, rows: Sequence[Row], end_to_end: bool) -> Match:
     best = {metric: _best(metric, rows) for metric in METRICS}
     several = len({row["btu_min"] for row in rows}) > 1
-    names = [_name(row, several) for row in rows]
-    rows_by_name: dict[str, list[Row]] = {name: [] for name in sorted(set(names))}
-    for name, row in zip(names, rows, strict=True):
-        rows_by_name[name].append(row)
+
+    def name_of(row: Row) -> str:
+        return controller_name(row) + (f" BTU {row['btu_min']:g}" if several else "")
+
     standings = [
         Standing(
             name=name,
@@ -174,7 +174,8 @@ def _match(workload: Workload, rows: Sequence[Row], end_to_end: bool) -> Match:
             cells={row["metric"]: _cell(row, best[row["metric"]]) for row in own_rows},
             group=group_of(own_rows[0]["controller"]),
         )
-        for name, own_rows in rows_by_name.items()
+        for name, of_name in groupby(sorted(rows, key=name_of), name_of)
+        for own_rows in [list(of_name)]
     ]
     return Match(
         workload=workload,
@@ -192,12 +193,6 @@ def controller_name(row: Mapping[str, Any]) -> str:
 def case_of(row: Row) -> Case:
     """The case that a row of a table over several runs is about."""
     return row["topology"], row["pattern"], row["conditions"], row["btu_min"]
-
-
-def _name(row: Row, several_btus: bool) -> str:
-    """The controller, with its options and, where they differ, its BTU."""
-    btu = f" BTU {row['btu_min']:g}" if several_btus else ""
-    return f"{controller_name(row)}{btu}"
 
 
 def group_of(controller: str) -> str:

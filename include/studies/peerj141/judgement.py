@@ -41,7 +41,7 @@ def judge(verdict: Rows, metrics: Rows = ()) -> list[dict[str, Any]]:
         patterns = "fitted" if row["pattern"] in FITTED else "held out"
         groups.setdefault((patterns, row["controller"], row["kind"]), []).append(row)
     return [
-        _judged([by_seed[cell_of(row)] for row in own], limit)
+        _judged([by_seed[cell_of(row)] for row in own], limits[KINDS.index(kind)])
         | {
             "patterns": patterns,
             "controller": controller,
@@ -53,7 +53,7 @@ def judge(verdict: Rows, metrics: Rows = ()) -> list[dict[str, Any]]:
             "judged": controller in judged_controllers(),
         }
         for (patterns, controller, kind), own in groups.items()
-        for limit in [_limits(patterns, controller)[KINDS.index(kind)]]
+        for limits in [LIMITS[controller] if patterns == "fitted" else HELD_OUT_LIMITS]
     ]
 
 
@@ -86,7 +86,3 @@ def _shortfall(row: Mapping[str, Any]) -> str:
         f"{about}mean absolute error {row['mean_absolute_error']:.2f} {row['unit']}, surely below "
         f"{row['interval_high']:.2f}, allowed are {row['limit']:g}"
     )
-
-
-def _limits(patterns: str, controller: str) -> tuple[float, float, float]:
-    return LIMITS[controller] if patterns == "fitted" else HELD_OUT_LIMITS

@@ -41,13 +41,15 @@ def verdict(
         (row["pattern"], row["controller"], row["btu_min"], row["metric"]): row for row in cells
     }
     controllers = dict.fromkeys(row["controller"] for row in cells)
+    # Compliance without a BTU was measured once and repeated for each: any of them will do.
+    lowest_btu_min = min((float(row["btu_min"]) for row in cells), default=0.0)
     rows = []
     for controller in controllers:
         for key, figure in published.items():
             pattern, approach, btu_min, metric = key
             if approach != approach_of(controller):
                 continue
-            means = measured.get((pattern, controller, btu_min or _lowest_btu(cells), metric))
+            means = measured.get((pattern, controller, btu_min or lowest_btu_min, metric))
             if means is not None:
                 rows.append(
                     _compared(controller, key, figure, means) | {"erratum": errata.get(key)}
@@ -111,11 +113,6 @@ def _compared(
         "error": (measured["mean"] - figure.mean) * scale,
         "error_unit": "points" if points else "percent",
     }
-
-
-def _lowest_btu(cells: Sequence[Mapping[str, Any]]) -> float:
-    """Compliance that has no BTU was measured once and repeated for each; any of them will do."""
-    return min(float(row["btu_min"]) for row in cells)
 
 
 CONFIDENCE = 0.95
