@@ -29,6 +29,7 @@ from tidebench.page.render import home
 from tidebench.stage import data_root
 
 if TYPE_CHECKING:
+    from airflow.api_fastapi.auth.managers.base_auth_manager import ResourceMethod
     from airflow.api_fastapi.auth.managers.models.base_user import BaseUser
 
 DAG_ID = "remove_runs"
@@ -46,15 +47,16 @@ RIGHTS = {
 """What a page offers, and the DAG that the user has to be allowed to trigger for it."""
 
 
+def may(user: BaseUser, method: ResourceMethod, dag: str) -> bool:
+    """Whether this user may see (GET) or trigger (POST) runs of a DAG."""
+    return get_auth_manager().is_authorized_dag(
+        method=method, access_entity=DagAccessEntity.RUN, details=DagDetails(id=dag), user=user
+    )
+
+
 def rights_of(user: BaseUser) -> Mapping[str, bool]:
     """What this user may change, so that a page shows no button that would be refused."""
-    auth = get_auth_manager()
-    return {
-        right: auth.is_authorized_dag(
-            method="POST", access_entity=DagAccessEntity.RUN, details=DagDetails(id=dag), user=user
-        )
-        for right, dag in RIGHTS.items()
-    }
+    return {right: may(user, "POST", dag) for right, dag in RIGHTS.items()}
 
 
 def require_same_site(request: Request) -> None:

@@ -13,8 +13,6 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from airflow.api_fastapi.app import get_auth_manager
-from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity, DagDetails
 from airflow.models.dag import DagModel
 from airflow.models.dagrun import DagRun
 from airflow.models.taskinstance import TaskInstance
@@ -28,6 +26,7 @@ from tidebench import studies
 from tidebench.listener import MARKED_FAILED, OURS, REASON
 from tidebench.naming import name_of
 from tidebench.page.advance import TAIL, Advance, TasksInState, advance_of
+from tidebench.page.changes import may
 
 if TYPE_CHECKING:
     from airflow.api_fastapi.auth.managers.models.base_user import BaseUser
@@ -95,14 +94,7 @@ def under_way(session: Session, user: BaseUser, experiment: str = "") -> list[Un
 
 def _runs(session: Session, user: BaseUser, now: datetime) -> list[Any]:
     """Rows of DAG runs, the running ones first, then by time, the newest first."""
-    auth = get_auth_manager()
-    readable = [
-        dag
-        for dag in OURS
-        if auth.is_authorized_dag(
-            method="GET", access_entity=DagAccessEntity.RUN, details=DagDetails(id=dag), user=user
-        )
-    ]
+    readable = [dag for dag in OURS if may(user, "GET", dag)]
     columns = (
         DagRun.dag_id, DagRun.run_id, DagRun.state, DagRun.conf, DagRun.queued_at,
         DagRun.start_date, DagRun.end_date, DagRun.triggering_user_name, DagModel.is_paused,
