@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import groupby
 from math import inf
+from operator import itemgetter
 from statistics import fmean
 from typing import Any
 
 from include.results.reports.tournament import END_TO_END_SHARE, END_TO_END_TOTAL, controller_name
-from include.results.tables.staged import Row
+from include.results.tables.staged import Row, grouped
 
 LOAD = ("topology", "pattern", "conditions", "btu_min")
 CASE = (*LOAD, "controller", "variant")
@@ -24,8 +24,7 @@ def glance_of(outcomes: Sequence[Row], *, end_to_end: bool = False) -> list[dict
     near real-time compliance in percent, ``age_s`` the 95th percentile of the age; all are means
     over seeds, None where a run has none.
     """
-    ordered = sorted(outcomes, key=_case)
-    cases = [list(rows) for _, rows in groupby(ordered, key=_case)]
+    cases = list(grouped(outcomes, itemgetter(*CASE)).values())
     if len(cases) == 1:
         return []
     firsts = [rows[0] for rows in cases]
@@ -58,10 +57,6 @@ def _telling(rows: Sequence[Row], names: Sequence[str]) -> list[str]:
         if len({row[name] for row in rows}) == kinds:
             return [name]
     return differ
-
-
-def _case(row: Row) -> tuple[Any, ...]:
-    return tuple(row[name] for name in CASE)
 
 
 def _load(row: Row, names: Sequence[str]) -> str:

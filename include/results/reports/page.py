@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 
 from markupsafe import Markup
@@ -30,7 +30,6 @@ from include.results.reports.run_pages import (
     MANY_RUNS,
     Tables,
     about_runs,
-    by,
     by_run,
     figures_of,
     on_first_page,
@@ -40,7 +39,7 @@ from include.results.reports.run_pages import (
 from include.results.reports.summary import missing_sentence
 from include.results.reports.tournament import METRICS, controller_name, is_tournament, matches
 from include.results.tables.catalogue import PUBLISHED, schema_of
-from include.results.tables.staged import Row
+from include.results.tables.staged import Row, grouped
 
 FEW_CONDITIONS = 6
 """So many are named in the first sentence of a page."""
@@ -94,9 +93,9 @@ def pages(
         missing=missing_sentence(missing) if missing else "",
         tournament=_tournament(tables, end_to_end),
         bill=_bill(tables),
-        compliance=by(shares, lambda comparison: comparison.run),
+        compliance=grouped(shares, attrgetter("run")),
         totals_of=[row for row in tables["compliance"] if row["scope"] == "overall"],
-        cost=by(costs, lambda comparison: comparison.run),
+        cost=grouped(costs, attrgetter("run")),
         printed_in=sorted(
             {comparison.where for comparison in (*shares, *costs) if comparison.where}
         ),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
-from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from include.model.errors import command
 from include.results.reports.documents import cell_text, heading, page_text
 from include.results.reports.figures import advice, compliance, rescales, scaling, timeline
 from include.results.tables.catalogue import schema_of
-from include.results.tables.staged import Row
+from include.results.tables.staged import Row, grouped
 from include.results.templates import templates_in
 
 MANY_RUNS = 20
@@ -80,7 +80,7 @@ def figures_of(tables: Tables) -> Figures:
     drawn = ("timeline", "compliance", "scaling", "advisors_timeline", "rescales")
     rows = {table: by_run(tables[table]) for table in drawn}
     scales = {}
-    for topology, compared in by(tables["runs"], lambda run: run["topology"]).items():
+    for topology, compared in grouped(tables["runs"], itemgetter("topology")).items():
         length_min = max(run["duration_min"] for run in compared)
         shared = {
             table: [row for run in compared for row in rows[table].get(run["run"], ())]
@@ -110,9 +110,4 @@ def figures_of(tables: Tables) -> Figures:
 
 def by_run(rows: Sequence[Row]) -> dict[str, list[Row]]:
     """Rows by the run that they are about."""
-    return by(rows, lambda row: row["run"])
-
-
-def by(rows: Sequence[Any], key: Callable[[Any], str]) -> dict[str, list[Any]]:
-    """Rows by what they have in common, which is in order."""
-    return {name: list(group) for name, group in groupby(sorted(rows, key=key), key)}
+    return grouped(rows, itemgetter("run"))

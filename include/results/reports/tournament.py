@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from math import inf
+from operator import itemgetter
 from typing import Any
 
 from include.model.compliance import in_words
 from include.results.reports.statistics import interval
-from include.results.tables.staged import Row
+from include.results.tables.staged import Row, grouped
 
 MANY_CONTROLLERS = 4
 """With more than these, or with several topologies, an experiment is a tournament."""
@@ -151,13 +152,8 @@ def is_tournament(runs: Sequence[Row]) -> bool:
 
 def matches(tournament: Sequence[Row], *, end_to_end: bool = False) -> list[Match]:
     """The rows of the table tournament by workload, with 95 % confidence intervals."""
-    rows = sorted(tournament, key=_workload)
-    by_workload = groupby(rows, _workload)
-    return [_match(workload, list(group), end_to_end) for workload, group in by_workload]
-
-
-def _workload(row: Row) -> Workload:
-    return row["topology"], row["pattern"], row["conditions"]
+    by_workload = grouped(tournament, itemgetter("topology", "pattern", "conditions"))
+    return [_match(workload, rows, end_to_end) for workload, rows in by_workload.items()]
 
 
 def _match(workload: Workload, rows: Sequence[Row], end_to_end: bool) -> Match:
@@ -174,8 +170,7 @@ def _match(workload: Workload, rows: Sequence[Row], end_to_end: bool) -> Match:
             cells={row["metric"]: _cell(row, best[row["metric"]]) for row in own_rows},
             group=group_of(own_rows[0]["controller"]),
         )
-        for name, of_name in groupby(sorted(rows, key=name_of), name_of)
-        for own_rows in [list(of_name)]
+        for name, own_rows in grouped(rows, name_of).items()
     ]
     return Match(
         workload=workload,

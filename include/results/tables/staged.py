@@ -6,9 +6,10 @@ any time, and figures be handed on only with the files that they were made of.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from include.files.whole import digest, write_bytes, write_json
 from include.model.errors import StoreError
@@ -18,6 +19,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Row = dict[str, Any]
+T = TypeVar("T")
+
+
+def grouped(rows: Iterable[T], key: Callable[[T], Any]) -> dict[Any, list[T]]:
+    """Rows by what they have in common, in the order of that."""
+    return {name: list(group) for name, group in groupby(sorted(rows, key=key), key)}
 
 
 def staged_path(folder: Path, table: str) -> Path:

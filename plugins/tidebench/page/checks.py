@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
+from include.results.tables.staged import grouped
 from tidebench.page.files import find_file
 
 MOST_ROWS = 5
@@ -20,10 +21,10 @@ def checks_of(root: Path, experiment: str) -> Mapping[str, object] | None:
     if verdict is None:
         return None
     content = json.loads(verdict.read_text(encoding="utf-8"))
-    checks = sorted(content["checks"], key=lambda check: check["table"])
+    checks = content["checks"]
     tables = [
-        _table(root, experiment, name, list(table_checks))
-        for name, table_checks in groupby(checks, key=lambda check: check["table"])
+        _table(root, experiment, name, table_checks)
+        for name, table_checks in grouped(checks, itemgetter("table")).items()
     ]
     tables.sort(key=lambda table: (not table["failed"], not table["warned"], table["name"]))
     return {

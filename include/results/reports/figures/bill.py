@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import groupby
 from statistics import median
 from textwrap import shorten
 from typing import TYPE_CHECKING
 
 from include.results.reports.figures import style
 from include.results.reports.tournament import Case, case_of, controller_name
-from include.results.tables.staged import Row
+from include.results.tables.staged import Row, grouped
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,10 +39,7 @@ def draw(rows: Sequence[Row]) -> str:
 
     What is below 0 is left of it, so the number at the end of a bar is what was billed.
     """
-    panels = [
-        (case, list(rows_of_case))
-        for case, rows_of_case in groupby(sorted(rows, key=case_of), case_of)
-    ]
+    panels = grouped(rows, case_of)
     bars = {
         name: place for place, name in enumerate(sorted({controller_name(row) for row in rows}))
     }
@@ -52,7 +48,7 @@ def draw(rows: Sequence[Row]) -> str:
     columns = min(COLUMNS, len(panels))
     # Beside the bars there have to be titles of up to three lines, an axis and the legend.
     figure, axes = style.grid(-(-len(panels) // columns), columns, 0.17 * len(bars) + 1.2)
-    for place, (axis, (case, case_rows)) in enumerate(zip(axes, panels, strict=False)):
+    for place, (axis, (case, case_rows)) in enumerate(zip(axes, panels.items(), strict=False)):
         style.titled(axis, _title(case))
         _bars(axis, case_rows, bars)
         names = [shorten(name, MOST_LETTERS, placeholder=" ...") for name in bars]

@@ -19,7 +19,7 @@ from include.results.reports.tournament import (
     controller_name,
     group_of,
 )
-from include.results.tables.staged import Row
+from include.results.tables.staged import Row, grouped
 
 if TYPE_CHECKING:
     import numpy as np
@@ -86,8 +86,8 @@ def draw(tournament: Sequence[Row], fitted: Collection[str], *, end_to_end: bool
     Large points are on the Pareto front. Items that are overdue and were not processed are late.
     """
     share = END_TO_END_SHARE if end_to_end else SHARE
-    by_case = groupby(sorted(tournament, key=case_of), case_of)
-    panels = [(case, points) for case, rows in by_case if (points := _points(list(rows), share))]
+    by_case = grouped(tournament, case_of).items()
+    panels = [(case, points) for case, rows in by_case if (points := _points(rows, share))]
     panels.sort(key=lambda panel: (panel[0][1] in fitted, panel[0]))
     drawn = {pattern for (_, pattern, _, _), _ in panels}
     if unknown := [
