@@ -27,9 +27,8 @@ from include.studies.results import Rows
 class Fugu(Study):
     """One row per case (means over seeds), one row per claim, and one per cell."""
 
-    name = "fugu"
+    name = experiment = "fugu"
     title = "Auto-scaling Techniques for Elastic Data Stream Processing (FUGU)"
-    experiment = "fugu"
     specs = ("fugu_configurability", "fugu_workloads", "fugu_adaptivity")
     predicates = PREDICATES
     workload = "pattern"

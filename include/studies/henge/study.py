@@ -13,9 +13,8 @@ from include.studies.henge.predicates import PREDICATES
 class Henge(Study):
     """One row per claim and one per cell."""
 
-    name = "henge"
+    name = experiment = "henge"
     title = "Henge: Intent-driven Multi-Tenant Stream Processing"
-    experiment = "henge"
     specs = tuple(
         f"henge_{name}"
         for name in (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
+from operator import itemgetter
 from statistics import fmean
 from typing import Any
 
@@ -18,6 +19,7 @@ from include.studies.peerj141.specs import controllers, patterns
 from include.studies.peerj141.verdict import summary
 from include.studies.results import PageSection, Rows, Tile
 
+CASE = itemgetter("pattern", "controller", "btu_min")
 _LENGTH_MIN = 120
 _COMPARED = ("near_real_time_compliance", "resource_cost", "near_real_time_total_cost")
 _SURE = (
@@ -178,7 +180,7 @@ def _published_rows() -> Iterator[dict[str, Any]]:
 
 def _policies(cells: Rows) -> Iterator[dict[str, Any]]:
     """One row per pattern, controller and BTU with every metric."""
-    for (pattern, controller, btu_min), group in _by(cells, "pattern", "controller", "btu_min"):
+    for (pattern, controller, btu_min), group in groupby(cells, CASE):
         means = {row["metric"]: _spread(row["mean"], row["sigma"]) for row in group}
         place = {"pattern": pattern, "policy": policy(controller, btu_min)}
         yield place | {metric: means.get(metric, "") for metric in METRICS}
@@ -242,11 +244,10 @@ def _mean_elasticity(rows: Rows) -> list[dict[str, Any]]:
         {
             "pattern": pattern,
             "policy": policy(controller, btu_min),
-            **{name: fmean(row[name] for row in group) for name in numbers},
+            **{name: fmean(row[name] for row in own) for name in numbers},
         }
-        for (pattern, controller, btu_min), group in _by(
-            overall, "pattern", "controller", "btu_min"
-        )
+        for (pattern, controller, btu_min), group in groupby(overall, CASE)
+        for own in [list(group)]
     ]
 
 
@@ -259,12 +260,3 @@ def _items(published: Mapping[CellKey, PublishedFigure]) -> Iterator[dict[str, A
             for level, (low, high) in implied_items(published, column).items()
         }
         yield {"pattern": pattern, "column": policy(approach, btu_min), **ranges}
-
-
-def _by(rows: Rows, *names: str) -> Iterator[tuple[tuple[Any, ...], list[Mapping[str, Any]]]]:
-    """Neighbouring rows with equal values of ``names``."""
-
-    def key(row: Mapping[str, Any]) -> tuple[Any, ...]:
-        return tuple(row[name] for name in names)
-
-    return ((values, list(group)) for values, group in groupby(rows, key))

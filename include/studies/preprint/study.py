@@ -73,9 +73,8 @@ class PreprintMetrics:
 class Preprint(Study):
     """Every reading on the stepwise pattern, and the supported ones on both."""
 
-    name = "preprint"
+    name = experiment = "preprint"
     title = "Cost-efficient enactment of stream processing topologies (preprint of PeerJ CS 141)"
-    experiment = "preprint"
     specs = ("preprint", "preprint_readings")
     predicates = PREDICATES
     workload = "pattern"
