@@ -86,32 +86,20 @@ def removed_rows(database_url: str, experiment: str, runs: Sequence[str] | None)
 
     with transaction(database_url) as connection:
         stored = set(inspect(connection).get_table_names())
-        deleted = 0
-        for table in (name for name in PUBLISHED if name in stored):
-            if runs is None:
-                deleted += _remove(connection, table, {"experiment": experiment})
-            elif is_by_run(table):
-                values = [{"experiment": experiment, "run": run} for run in runs]
-                deleted += sum(_remove(connection, table, of_run) for of_run in values)
-        if "labels" in stored:
-            _remove_labels(connection, experiment, runs)
+        of_all = {"experiment": experiment}
+        keys = [of_all] if runs is None else [{**of_all, "run": run} for run in runs]
+        tables = [name for name in PUBLISHED if runs is None or is_by_run(name)]
+        deleted = sum(_remove(connection, name, keys) for name in tables if name in stored)
+        if "labels" in stored:  # with their runs: a later run of the same name begins without
+            _remove(connection, "labels", keys)
         yield deleted
 
 
-def _remove(connection: Connection, table: str, key: Mapping[str, str]) -> int:
-    from sqlalchemy import delete
+def _remove(connection: Connection, name: str, keys: Sequence[Mapping[str, str]]) -> int:
+    from sqlalchemy import column, delete, table
 
-    return connection.execute(delete(_published(table)).filter_by(**key)).rowcount
-
-
-def _remove_labels(connection: Connection, experiment: str, runs: Sequence[str] | None) -> None:
-    """Labels go with their runs, so that a later run of the same name begins without."""
-    from sqlalchemy import text
-
-    of_run = "" if runs is None else " AND run = :run"
-    for values in [{}] if runs is None else [{"run": run} for run in runs]:
-        statement = text(f"DELETE FROM labels WHERE experiment = :experiment{of_run}")
-        connection.execute(statement, {"experiment": experiment, **values})
+    statements = (delete(table(name, *map(column, key))).filter_by(**key) for key in keys)
+    return sum(connection.execute(statement).rowcount for statement in statements)
 
 
 @contextmanager

@@ -34,8 +34,7 @@ def errors_by_seed(verdict: Rows, metrics: Rows) -> dict[Cell, dict[int, float]]
     seeds: dict[tuple[Any, ...], dict[int, float]] = {}
     for row in metrics:
         if not row["variant"]:
-            key = (row["pattern"], row["controller"], row["btu_min"], row["metric"])
-            seeds.setdefault(key, {})[row["seed"]] = row["value"]
+            seeds.setdefault(cell_of(row), {})[row["seed"]] = row["value"]
     lowest = min((key[2] for key in seeds), default=0.0)
     errors = {}
     for row in verdict:

@@ -37,9 +37,7 @@ def verdict(
     Published cells that were not measured have no row.
     """
     errata = find_errata(published)
-    measured = {
-        (row["pattern"], row["controller"], row["btu_min"], row["metric"]): row for row in cells
-    }
+    measured = {cell_of(row): row for row in cells}
     controllers = dict.fromkeys(row["controller"] for row in cells)
     # Compliance without a BTU was measured once and repeated for each: any of them will do.
     lowest_btu_min = min((float(row["btu_min"]) for row in cells), default=0.0)
