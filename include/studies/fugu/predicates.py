@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from statistics import fmean
 
@@ -27,6 +27,19 @@ def case(controller: str, configuration: str = "default", day: str = DAYS[0]) ->
 def _both(metrics: FuguMetrics, one: Case) -> tuple[float, float]:
     """Average utilisation and 90th percentile of the latency in ms."""
     return metrics.mean(one, "avg_utilisation"), metrics.mean(one, "latency_p90_ms")
+
+
+def _by_configuration(
+    metrics: FuguMetrics,
+    controller: str,
+    metric: str,
+    configurations: tuple[str, ...] = CONFIGURATIONS,
+) -> dict[str, float]:
+    return {name: metrics.mean(case(controller, name), metric) for name in configurations}
+
+
+def _by_day(metrics: FuguMetrics, controller: str, metric: str) -> dict[str, float]:
+    return {day: metrics.mean(case(controller, day=day), metric) for day in DAYS}
 
 
 def _is(metrics: FuguMetrics, controller: str, utilisation: float, latency_ms: float) -> Answer:
@@ -108,11 +121,17 @@ def _sarsa_latency(metrics: FuguMetrics) -> Answer:
     return all(1300 <= value <= 2400 for value in values.values()), _ms(values)
 
 
-def _sarsa_robust(metrics: FuguMetrics) -> Answer:
-    spreads = {
-        name: _spread(_by_configuration(metrics, name, "latency_p90_ms")) for name in (SARSA, LOCAL)
-    }
+def _varies_less(metrics: FuguMetrics, by: Callable[..., dict[str, float]]) -> Answer:
+    """Whether the latency varies less with learning than with local thresholds."""
+    spreads = {}
+    for name in (SARSA, LOCAL):
+        latency_ms = by(metrics, name, "latency_p90_ms").values()
+        spreads[name] = max(latency_ms) / min(latency_ms)
     return spreads[SARSA] < spreads[LOCAL], _in_words(spreads, "highest {:.1f} times the lowest")
+
+
+_sarsa_robust = partial(_varies_less, by=_by_configuration)
+_days_sarsa = partial(_varies_less, by=_by_day)
 
 
 def _over_local(
@@ -148,11 +167,6 @@ def _day_2_local(metrics: FuguMetrics) -> Answer:
     days = _by_day(metrics, LOCAL, "latency_p90_ms")
     ratio = days[DAYS[1]] / days[DAYS[0]]
     return 1.6 <= ratio <= 2.2, f"{ratio:.1f} times: {_ms(days)}"
-
-
-def _days_sarsa(metrics: FuguMetrics) -> Answer:
-    spreads = {name: _spread(_by_day(metrics, name, "latency_p90_ms")) for name in (SARSA, LOCAL)}
-    return spreads[SARSA] < spreads[LOCAL], _in_words(spreads, "highest {:.1f} times the lowest")
 
 
 def _days_sarsa_better(metrics: FuguMetrics) -> Answer:
@@ -202,23 +216,6 @@ def _all_beat_local(metrics: FuguMetrics) -> Answer:
     local, settings = _both(metrics, case(LOCAL)), _settings(metrics)
     holds = all(u > local[0] and ms < local[1] for u, ms in settings.values())
     return holds, f"{_pairs(settings)}; local {local[0]:.3f} and {local[1]:.0f} ms"
-
-
-def _by_configuration(
-    metrics: FuguMetrics,
-    controller: str,
-    metric: str,
-    configurations: tuple[str, ...] = CONFIGURATIONS,
-) -> dict[str, float]:
-    return {name: metrics.mean(case(controller, name), metric) for name in configurations}
-
-
-def _by_day(metrics: FuguMetrics, controller: str, metric: str) -> dict[str, float]:
-    return {day: metrics.mean(case(controller, day=day), metric) for day in DAYS}
-
-
-def _spread(values: Mapping[str, float]) -> float:
-    return max(values.values()) / min(values.values())
 
 
 def _in_words(values: Mapping[str, float], form: str) -> str:
