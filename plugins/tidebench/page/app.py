@@ -159,7 +159,7 @@ def show_curves(run: Annotated[list[str] | None, Query()] = None, by: str = "") 
     names = list(dict.fromkeys(run or ()))
     chosen = found_runs(results_database_url(data_root()), names, [TABLE])
     runs = [tables["runs"][0] for tables in chosen]
-    return JSONResponse(curves_of(cases_of(runs, way_of(runs, by)), chosen), headers=dict(HEADERS))
+    return JSONResponse(curves_of(cases_of(runs, way_of(runs, by)), chosen), headers=HEADERS)
 
 
 def ask_removal(user: GetUserDep, run: Annotated[list[str] | None, Query()] = None) -> HTMLResponse:
@@ -192,7 +192,7 @@ def show_figure(
     svg = figure_of(results_database_url(data_root()), figure, chosen)
     if svg is None:
         raise HTTPException(404, "There is no such run.")
-    return Response(svg, media_type=KINDS[".svg"], headers=dict(HEADERS))
+    return Response(svg, media_type=KINDS[".svg"], headers=HEADERS)
 
 
 def show_tables(user: GetUserDep, experiment: str) -> HTMLResponse:
@@ -226,15 +226,15 @@ def show_file(request: Request, experiment: str, path: str) -> Response:
         text = file.read_text(encoding="utf-8", errors="replace")
         text = with_way_back(text, home(), experiment, files_of(root, experiment))
         text = in_theme(text, request.cookies.get("tidebench_theme", ""))
-        return HTMLResponse(text, headers=dict(HEADERS))
-    return FileResponse(file, media_type=KINDS[file.suffix], headers=dict(HEADERS))
+        return HTMLResponse(text, headers=HEADERS)
+    return FileResponse(file, media_type=KINDS[file.suffix], headers=HEADERS)
 
 
 def show_asset(name: str) -> FileResponse:
     """Style sheets, scripts and icon of the page."""
     if name not in ASSETS:
         raise HTTPException(404, "There is no such file.")
-    return FileResponse(HERE / name, media_type=ASSETS[name], headers=dict(HEADERS))
+    return FileResponse(HERE / name, media_type=ASSETS[name], headers=HEADERS)
 
 
 def _page(
@@ -242,7 +242,7 @@ def _page(
 ) -> HTMLResponse:
     """A page with the links and buttons of what ``user`` may do; without one there are none."""
     rights = dict.fromkeys(RIGHTS, False) if user is None else rights_of(user)
-    return HTMLResponse(render(name, {**content, **rights}), status, dict(PAGE_HEADERS))
+    return HTMLResponse(render(name, {**content, **rights}), status, PAGE_HEADERS)
 
 
 async def _refused(request: Request, error: Exception) -> Response:
