@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from statistics import fmean, pstdev
 from typing import Any
 
-from include.results.reports.comparison import PublishedFigure
 from include.studies.base import known
-from include.studies.peerj141.published import METRICS, CellKey
+from include.studies.peerj141.published import METRICS, published_cells
+from include.studies.peerj141.specs import BTUS_MIN
 from include.studies.results import Rows
 
 Case = tuple[str, str, float]
@@ -63,15 +64,14 @@ class PeerjMetrics:
         return list(dict.fromkeys(key[0] for key in self.cells))
 
 
-def metrics_of_paper(
-    published: Mapping[CellKey, PublishedFigure], btus_min: Iterable[float]
-) -> PeerjMetrics:
+@cache
+def metrics_of_paper() -> PeerjMetrics:
     """What the paper prints; a figure without a BTU holds for each."""
     return PeerjMetrics(
         {
             (pattern, approach, btu, metric): figure.mean
-            for (pattern, approach, btu_min, metric), figure in published.items()
-            for btu in ([btu_min] if btu_min is not None else btus_min)
+            for (pattern, approach, btu_min, metric), figure in published_cells().items()
+            for btu in ([btu_min] if btu_min is not None else BTUS_MIN)
         }
     )
 

@@ -29,7 +29,7 @@ from include.studies.peerj141.metrics import PeerjMetrics, metrics_of_paper, met
 from include.studies.peerj141.page import policy, sections, tiles
 from include.studies.peerj141.predicates import PREDICATES
 from include.studies.peerj141.published import METRICS, approach_of, printed, published_cells
-from include.studies.peerj141.specs import BTUS_MIN, NAMES, controllers, patterns
+from include.studies.peerj141.specs import NAMES, controllers, patterns
 from include.studies.peerj141.verdict import VERDICT_COLUMNS, verdict
 from include.studies.peerj141.verdict import summary as errors_of
 from include.studies.results import Rows, StudyResults
@@ -115,8 +115,7 @@ class Peerj141(Study):
 
     def beside(self, predicate: Predicate, case: ClaimCase) -> Mapping[str, Any]:
         """The paper's own numbers, from its tables."""
-        paper = metrics_of_paper(published_cells(), BTUS_MIN)
-        return {"published": ask(predicate, paper, case.about["pattern"])[1]}
+        return {"published": ask(predicate, metrics_of_paper(), case.about["pattern"])[1]}
 
     def cell(self, column: str, value: Any) -> str:
         """Absent values are empty, BTUs are whole minutes."""

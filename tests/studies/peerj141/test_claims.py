@@ -5,11 +5,10 @@ from __future__ import annotations
 import pytest
 
 from include.studies.peerj141.metrics import PeerjMetrics, metrics_of_paper, metrics_of_runs
-from include.studies.peerj141.published import published_cells
-from include.studies.peerj141.specs import BTUS_MIN, patterns
+from include.studies.peerj141.specs import patterns
 from include.studies.peerj141.study import COLUMNS, STUDY
 
-PAPER = metrics_of_paper(published_cells(), BTUS_MIN)
+PAPER = metrics_of_paper()
 
 
 def answers(metrics: PeerjMetrics, claim: str) -> dict[str, str]:
