@@ -68,15 +68,13 @@ def read_seen(study: str, folder: Path = FOLDER) -> SeenFile:
         return SeenFile.model_validate(raw)
     except FileNotFoundError:
         raise SpecError(FILE, [f"{path} is missing: name what each value has seen"]) from None
-    except (ValidationError, yaml.YAMLError) as error:
-        raise SpecError(str(path), _problems(error)) from error
-
-
-def _problems(error: ValidationError | yaml.YAMLError) -> list[str]:
-    if isinstance(error, ValidationError):
-        return [f"{'.'.join(map(str, one['loc'])) or 'file'}: {one['msg']}"
-                for one in error.errors()]  # fmt: skip
-    return [str(error)]
+    except yaml.YAMLError as error:
+        raise SpecError(str(path), [str(error)]) from error
+    except ValidationError as error:
+        problems = (
+            (".".join(map(str, one["loc"])) or "file", one["msg"]) for one in error.errors()
+        )
+        raise SpecError(str(path), [": ".join(problem) for problem in problems]) from error
 
 
 def seen_rows(study: str) -> list[Mapping[str, Any]]:
