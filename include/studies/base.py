@@ -205,7 +205,7 @@ class Study:
         """What the source prints about a run, to stand beside it on the page of any experiment."""
         return None
 
-    def summary(self, results: Any) -> str:
+    def summary(self, results: StudyResults) -> str:
         """What a terminal shows of its results."""
         return claims_summary(results)
 

@@ -40,13 +40,15 @@ class StudyResults:
     """Tables by name, ``claims`` first, and what the source itself cannot mean.
 
     ``sections`` are those of the page behind the claims, ``tiles`` its figures beside theirs. A
-    study that has no sections of its own shows every table.
+    study that has no sections of its own shows every table. ``drift_sentences`` say what became of
+    each baseline.
     """
 
     tables: Mapping[str, Rows]
     errata: Sequence[str] = ()
     sections: Sequence[PageSection] = ()
     tiles: Sequence[Tile] = ()
+    drift_sentences: Sequence[str] = ()
 
     @property
     def claims(self) -> Rows:

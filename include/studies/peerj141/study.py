@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -54,13 +53,6 @@ COLUMNS: Mapping[str, Sequence[str]] = {
 ANSWERS = {True: "reproduced", False: "not reproduced", None: "not judged, too few seeds"}
 
 
-@dataclass(frozen=True, kw_only=True)
-class PeerjResults(StudyResults):
-    """Results with one sentence per baseline."""
-
-    drift_sentences: Sequence[str]
-
-
 class Peerj141(Study):
     """Judges what a reproduction has measured; claims are asked of every BTU-based controller."""
 
@@ -72,7 +64,7 @@ class Peerj141(Study):
     columns = COLUMNS
     baseline = Path(__file__).with_name("baseline.csv")
 
-    def evaluate(self, measured: StudyData) -> PeerjResults:
+    def evaluate(self, measured: StudyData) -> StudyResults:
         staged, folder = measured.tables, measured.folder
         published = published_cells()
         cells = sorted(staged["cells"], key=_reading_order)
@@ -94,7 +86,7 @@ class Peerj141(Study):
             "elasticity": _with_run(staged["elasticity"], staged["runs"]),
             "drift": [row for _, rows in drifts for row in rows],
         }
-        return PeerjResults(
+        return StudyResults(
             tables=tables,
             errata=[
                 f"{pattern}, {policy(approach, btu_min)}, {metric}: {sentence}"
@@ -132,7 +124,7 @@ class Peerj141(Study):
     ) -> PublishedFigure | None:
         return printed(run, metric, btu_min)
 
-    def summary(self, results: PeerjResults) -> str:
+    def summary(self, results: StudyResults) -> str:
         """What a terminal shows: errors per pattern and controller, claims, drift."""
         lines = [f"{'mean absolute error':<44}{'error':>10}  {'inside':>9}"]
         for row in errors_of(results.tables["verdict"]):
