@@ -57,16 +57,6 @@ class ClaimOutcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class FreeParameter:
-    """A value that no source states: how far it may go, and what says so."""
-
-    name: str
-    low: float
-    high: float
-    source: str
-
-
-@dataclass(frozen=True, slots=True)
 class ClaimCase:
     """What a claim is asked of: the arguments of its predicate, and the columns that name them."""
 

@@ -15,7 +15,6 @@ from typing import Any
 
 from include.experiment.prices import PRICE_BOOKS
 from include.experiment.spec import RunSpec
-from include.studies.base import FreeParameter
 from include.studies.peerj141.published import (
     KINDS,
     is_compliance,
@@ -43,6 +42,16 @@ CONNECTIONS = {
     "O6": 0.11, "O7": 0.433 / 3, "O8": 0.1, "O9": 0.1,
 }  # fmt: skip
 """Per item: what an operator does itself, and how often it connects."""
+
+
+@dataclass(frozen=True, slots=True)
+class FreeParameter:
+    """A value that no source states: how far it may go, and what says so."""
+
+    name: str
+    low: float
+    high: float
+    source: str
 
 
 PARAMETERS = (
