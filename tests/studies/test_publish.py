@@ -102,12 +102,12 @@ def test_tables_page_and_database_are_published_together(folder: Path, tmp_path:
     assert find_runs(url, Query(equal={"experiment": "nightly_tiny"})).total == 2
 
 
-def test_a_mistake_in_a_predicate_publishes_nothing(folder: Path, tmp_path: Path) -> None:
-    class Broken(Tiny):
-        predicates = dict.fromkeys("ab", lambda cost: 1 / 0)
-
+def test_a_mistake_in_a_predicate_publishes_nothing(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(PREDICATES, "a", lambda cost: 1 / 0)
     with pytest.raises(ZeroDivisionError):
-        publish_study(Broken(), let_pass(folder), f"sqlite:///{tmp_path / 'r.db'}")
+        publish_study(STUDY, let_pass(folder), f"sqlite:///{tmp_path / 'r.db'}")
     assert not (folder / "published").exists()
 
 
