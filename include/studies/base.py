@@ -35,8 +35,6 @@ Answer = tuple[bool, str]
 Predicate = Callable[..., Answer]
 """Asks metrics whether a claim holds. Raises NotKnown where they lack a figure."""
 SPECS = Path(__file__).parents[1] / "experiment" / "specs"
-SIGNIFICANT_DIGITS = 12
-
 
 Cell = tuple[str, str]
 """Workload and controller, as a row of cells.csv names them."""
@@ -85,11 +83,11 @@ class StudyData:
         return {n: rows[n].to_numpy(zero_copy_only=False) for n in rows.column_names}
 
 
-def plain(column: str, value: Any) -> str:
-    """A cell of a CSV file: twelve digits that count, nothing for what is not known."""
+def plain(value: Any, digits: int = 12) -> str:
+    """A cell of a CSV file: so many digits that count, nothing for what is not known."""
     if value is None:
         return ""
-    return f"{value:.{SIGNIFICANT_DIGITS}g}" if isinstance(value, float) else str(value)
+    return f"{value:.{digits}g}" if isinstance(value, float) else str(value)
 
 
 class Study:
@@ -179,14 +177,15 @@ class Study:
 
     def cell(self, column: str, value: Any) -> str:
         """A cell of its CSV files, by column and value."""
-        return plain(column, value)
+        return plain(value)
 
-    def csv_files(self, results: StudyResults) -> dict[str, str]:
+    def csv_files(self, tables: Mapping[str, Rows]) -> dict[str, str]:
         """Every table that has columns, as CSV by the name of its file."""
         files = {}
-        for name, rows in results.tables.items():
+        for name, rows in tables.items():
             if columns := self.columns.get(name) or (tuple(rows[0]) if rows else ()):
-                files[f"{name}.csv"] = as_csv(rows, columns, self.cell)
+                cells = ([self.cell(column, row[column]) for column in columns] for row in rows)
+                files[f"{name}.csv"] = csv_text(columns, cells)
         return files
 
     def printed(
@@ -201,11 +200,6 @@ class Study:
 
     def require_reproduced(self, results: StudyResults) -> None:
         """Raise GateFailed for results too far from the source, where there is a limit."""
-
-
-def as_csv(rows: Rows, columns: Sequence[str], cell: Callable[[str, Any], str] = plain) -> str:
-    """Comma-separated values with a header."""
-    return csv_text(columns, ([cell(name, row[name]) for name in columns] for row in rows))
 
 
 def runs_of(

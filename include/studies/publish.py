@@ -14,7 +14,7 @@ from include.results.tables.build import build_tables
 from include.results.tables.staged import read_staged
 from include.runs.measurements.origin import BY_HAND, DagRun
 from include.studies import STUDIES, printed, study_of
-from include.studies.base import Cell, Study, StudyData, as_csv, cells_of
+from include.studies.base import Cell, Study, StudyData, cells_of
 from include.studies.page import render_page
 from include.studies.provenance import seen_rows
 from include.studies.results import StudyResults
@@ -91,9 +91,7 @@ def publish_study(
         tables: Tables, checks: Mapping[str, Any], origin: Mapping[str, Any]
     ) -> Iterator[tuple[str, str]]:
         seen = seen_rows(study.name) if study.name in STUDIES else []
-        texts = study.csv_files(results)
-        if seen:
-            texts["seen.csv"] = as_csv(seen, tuple(seen[0]))
+        texts = study.csv_files({**results.tables, "seen": seen})
         yield from texts.items()
         about = {**origin, "study": study.name, "title": study.title, "seeds": seeds, "seen": seen}
         beside = sorted([*texts, *(f"{table}.parquet" for table in tables), *ALWAYS])

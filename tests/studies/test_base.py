@@ -6,8 +6,8 @@ import pytest
 
 from include.model.errors import SpecError
 from include.studies import ALIASES, STUDIES, printed, study_named
-from include.studies.base import ClaimCase, ClaimOutcome, Study, as_csv, ask, cells_of, known
-from include.studies.results import StudyResults
+from include.studies.base import ClaimCase, ClaimOutcome, Study, ask, cells_of, known
+from include.studies.results import Rows
 
 CLAIMS = [
     {"id": "C1", "section": "4", "claim": "it is fast", "published": "3 s", "predicate": "fast"},
@@ -87,14 +87,14 @@ def test_cases_name_themselves_in_columns():
 
 
 def test_csv_files_have_twelve_digits_and_nothing_for_what_is_not_known():
-    rows = [{"a": 8.1234567890123, "b": None, "c": True}, {"a": "x,y", "b": 3, "c": "no"}]
-    assert as_csv(rows, ("a", "b", "c")) == 'a,b,c\n8.12345678901,,True\n"x,y",3,no\n'
+    rows: Rows = [{"a": 8.1234567890123, "b": None, "c": True}, {"a": "x,y", "b": 3, "c": "no"}]
+    assert Tiny().csv_files({"t": rows})["t.csv"] == 'a,b,c\n8.12345678901,,True\n"x,y",3,no\n'
 
 
 def test_a_table_without_rows_is_a_file_only_where_its_columns_are_known():
-    results = StudyResults(tables={"claims": [], "drift": [], "cells": []})
-    assert study_named("fugu").csv_files(results) == {}
-    assert set(study_named("peerj141").csv_files(results)) == {
+    tables: dict[str, Rows] = {"claims": [], "drift": [], "cells": []}
+    assert study_named("fugu").csv_files(tables) == {}
+    assert set(study_named("peerj141").csv_files(tables)) == {
         "claims.csv",
         "drift.csv",
         "cells.csv",

@@ -13,6 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from include.files.whole import csv_text
 from include.model.errors import SpecError
+from include.studies.base import plain
 from include.studies.fidelity.comparison import (
     AGAIN,
     FITTED,
@@ -43,7 +44,7 @@ class FidelityPage:
     def csv_text(self) -> str:
         """Every figure of every run, one a line; an empty ``holds`` has no limit."""
         names = [field.name for field in fields(Prediction)]
-        return csv_text(names, ([_cell(value) for value in astuple(row)] for row in self.rows))
+        return csv_text(names, ([plain(value, 6) for value in astuple(row)] for row in self.rows))
 
     def unsound_csv_text(self) -> str:
         """The runs that do not count, one a line."""
@@ -84,12 +85,6 @@ def stored_unsound(path: Path) -> dict[str, str]:
         return {}
     with path.open(newline="") as file:
         return {row["run"]: row["why"] for row in csv.DictReader(file)}
-
-
-def _cell(value: object) -> object:
-    if value is None:
-        return ""
-    return f"{value:.6g}" if isinstance(value, float) else value
 
 
 INTRODUCTION = """# How true the simulator is
