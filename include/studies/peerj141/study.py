@@ -9,7 +9,6 @@ from typing import Any
 from include.model.errors import GateFailed
 from include.results.reports.comparison import PublishedFigure
 from include.results.reports.statistics import STATISTICS_COLUMNS, with_intervals
-from include.results.tables.catalogue import schema_of
 from include.studies.base import ClaimCase, Predicate, Study, StudyData, ask
 from include.studies.drift import (
     CELL_COLUMNS,
@@ -34,22 +33,12 @@ from include.studies.peerj141.verdict import summary as errors_of
 from include.studies.results import Rows, StudyResults
 
 COLUMNS: Mapping[str, Sequence[str]] = {
-    "claims": (
-        "id", "section", "claim", "pattern", "controller", "published", "holds", "measured",
-        "apart", "because",
-    ),
     "cells": CELL_COLUMNS,
     "verdict": VERDICT_COLUMNS,
     "judgement": JUDGEMENT_COLUMNS,
     "comparison": STATISTICS_COLUMNS,
-    "elasticity": (
-        "pattern", "controller", "btu_min", "seed", "run", "scope",
-        *(name for name in schema_of("elasticity").column_names if name not in ("run", "scope")),
-    ),
     "drift": DRIFT_COLUMNS,
-}  # fmt: skip
-
-
+}
 ANSWERS = {True: "reproduced", False: "not reproduced", None: "not judged, too few seeds"}
 
 
