@@ -39,7 +39,7 @@ def through(name: str, items: int, operator: str, **settings: object) -> None:
     """Fill the queue of an operator, start one instance and wait until all is done."""
     with world(operator, "out") as here:
         here.publish(operator, "S", [BODY] * items)
-        process = here.start(operator, TB_PREFETCH=PREFETCH, **settings)
+        process = here.start(operator, prefetch=PREFETCH, **settings)
         wait_until(lambda: "ready" in here.events(operator), "ready")
         # Python starts, imports and connects once per instance, not once per item.
         began_s, used_before_s = time.monotonic(), cpu_s(process.pid)

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import io
 import json
 import random
-import tarfile
 import time
 from pathlib import Path
 
 import docker  # type: ignore[import-untyped]
 import pytest
 
+from include.testbeds.live.engine import USER_ID, archive
 from include.testbeds.live.operators.picture import picture_of
 from include.testbeds.live.operators.readings import DEFECT, Production, Status, Temperature, encode
+from include.testbeds.live.operators.settings import Target
+from include.testbeds.live.services import image_of
 from include.workloads.topologies import load_topology
 from tests.live.unprocessed import unprocessed, unprocessed_of_source
 from tests.live.world import crowding, wait_until, world
 
 pytestmark = pytest.mark.live
 
-USER_ID = 10001
 VALUES_PER_REPORT = 4
 
 
@@ -37,36 +37,21 @@ def start(images, client):
     addresses = json.loads(Path(images).read_text())
     started = []
 
-    def build(here, operator, code="", **more):
-        environment = here.environment(operator, **more)
-        secrets = {name: environment.pop(name) for name in ("TB_AMQP_URL", "TB_REDIS_URL")}
-        image = addresses["images"][
-            addresses["image_of"].get(code or operator, addresses["default"])
-        ]
+    def build(here, operator, **more):
+        image = image_of(addresses, operator)
         if image not in [
             digest for all_of in client.images.list() for digest in all_of.attrs["RepoDigests"]
         ]:
             client.images.pull(image)
-        container = client.containers.create(image, environment=environment, mem_limit="300m")
+        container = client.containers.create(image, mem_limit="300m")
         started.append(container)
-        container.put_archive("/run/tidebench", archive(secrets))
+        container.put_archive("/run/tidebench", archive(here.settings(operator, **more)))
         container.start()
         return container
 
     yield build
     for container in started:
         container.remove(force=True)
-
-
-def archive(secrets):
-    """A tar file with the secrets, readable for the user of the image only."""
-    body = json.dumps(secrets).encode()
-    entry = tarfile.TarInfo("secrets.json")
-    entry.size, entry.mode, entry.uid, entry.gid = len(body), 0o400, USER_ID, USER_ID
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w") as file:
-        file.addfile(entry, io.BytesIO(body))
-    return buffer.getvalue()
 
 
 def events(container):
@@ -89,11 +74,9 @@ def production(number):
 
 
 def targets_of(topology, operator):
-    of_report = {"out": 1, "in": VALUES_PER_REPORT}
+    items_in = VALUES_PER_REPORT if operator == "O9" else 1
     return [
-        {"operator": edge.target, **(of_report if operator == "O9" else {"out": 1, "in": 1})}
-        for edge in topology.edges
-        if edge.origin == operator
+        Target(edge.target, items_in=items_in) for edge in topology.edges if edge.origin == operator
     ]
 
 
@@ -148,8 +131,7 @@ def test_a_report_made_again_is_the_same(at, start):
         for number in range(VALUES_PER_REPORT)
     ]
     with world("O9", "O8") as here:
-        report = [{"operator": "O8", "out": 1, "in": VALUES_PER_REPORT}]
-        start(here, "O9", targets=report)
+        start(here, "O9", targets=[Target("O8", items_in=VALUES_PER_REPORT)])
         here.publish("O9", "O7", values)
         wait_until(lambda: here.depth("O8") == 1, "a report")
         here.publish("O9", "O7", values)  # its producer crashed and sent them again
@@ -175,7 +157,7 @@ def test_a_container_shows_no_secret_and_does_not_run_as_root(at, start):
 
 def test_docker_stop_drains_and_docker_kill_loses_nothing(at, start):
     with world("work", "O8") as here:
-        more = {"targets": ["O8"], "TB_SERVICE_MS": 20, "TB_PREFETCH": 20}
+        more = {"targets": ["O8"], "service_ms": 20, "prefetch": 20}
         here.publish("work", "S", [b"body"] * 400)
         first, second = (start(here, "work", **more) for _ in range(2))
         start(here, "O8")

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import time
-from urllib.error import HTTPError
-from urllib.request import ProxyHandler, build_opener
 
 import pytest
 
 from include.testbeds.live.operators import wire
 from tests.live.unprocessed import unprocessed
 from tests.live.world import SERVICES, crowding, script, wait_until, world
-from tests.ports import free_port
 
 pytestmark = pytest.mark.live
 
@@ -22,7 +18,7 @@ ITEMS = 3000
 
 @pytest.fixture
 def here(at):
-    with world("work", "O8") as made:
+    with world("work", "O2", "O8") as made:
         yield made
 
 
@@ -36,7 +32,7 @@ def ids(path, numbers):
 
 def start_topology(here, instances, service_ms=0.5):
     """Source -> work (a relay) -> O8, with several instances of the relay."""
-    settings = {"targets": ["O8"], "TB_SERVICE_MS": service_ms, "TB_SAMPLE_EVERY": 0}
+    settings = {"targets": ["O8"], "service_ms": service_ms, "sample_every_items": 0}
     workers = [here.start("work", str(number), **settings) for number in range(instances)]
     here.start("O8")
     return workers
@@ -97,7 +93,7 @@ def test_items_that_come_twice_count_once_at_the_sink(here):
 
 def test_an_item_handed_out_again_makes_the_same_item(here):
     here.publish("work", "S", bodies(40))
-    settings = {"targets": ["O8"], "TB_SERVICE_MS": 20, "TB_SAMPLE_EVERY": 0}
+    settings = {"targets": ["O8"], "service_ms": 20, "sample_every_items": 0}
     first = here.start("work", "1", **settings)
     wait_until(lambda: here.depth("O8") > 5, "work under way")
     first.kill()
@@ -114,7 +110,7 @@ def test_an_item_handed_out_again_makes_the_same_item(here):
 
 def test_a_stopped_instance_finishes_its_item_and_leaves_the_others(here):
     here.publish("work", "S", bodies(20))
-    process = here.start("work", targets=["O8"], TB_SERVICE_MS=200, TB_PREFETCH=10)
+    process = here.start("work", targets=["O8"], service_ms=200, prefetch=10)
     wait_until(lambda: here.depth("O8") >= 3, "work under way")
     process.send_signal(signal.SIGTERM)
     began_s = time.monotonic()
@@ -129,7 +125,7 @@ def test_a_stopped_instance_finishes_its_item_and_leaves_the_others(here):
 
 
 def test_an_instance_without_broker_stops_when_asked(here):
-    process = here.start("work", TB_AMQP_URL="amqp://user:unheard@127.0.0.1:1/none")
+    process = here.start("work", amqp_url="amqp://user:unheard@127.0.0.1:1/none")
     wait_until(lambda: here.events("work")[:3] == ["started", "lost", "lost"], "two attempts")
     assert "unheard" not in here.log("work").read_text()
     process.terminate()
@@ -150,19 +146,19 @@ def test_items_for_a_queue_that_is_not_there_yet_wait(here):
 
 def test_an_item_that_cannot_be_read_is_named_and_stops_nobody(here):
     good = b'{"machine":1,"time_ms":1,"status":"defect"}'
-    here.publish("work", "S1", [good, b"no status", good.replace(b'1,"s', b'2,"s')])
-    here.start("work", targets=["O8"], TB_CODE="O2")
-    wait_until(lambda: counted(here, "work", "S1") == 3, "all three")
-    (reason,) = here.redis.hgetall(f"{here.run}:rejected:work").items()
+    here.publish("O2", "S1", [good, b"no status", good.replace(b'1,"s', b'2,"s')])
+    here.start("O2", targets=["O8"])
+    wait_until(lambda: counted(here, "O2", "S1") == 3, "all three")
+    (reason,) = here.redis.hgetall(f"{here.run}:rejected:O2").items()
     assert reason[0] == b"S1:1"
     assert b"no Status" in reason[1]
-    assert [item_id for item_id, _ in here.take_all("O8")] == ["S1>work:0"]
+    assert [item_id for item_id, _ in here.take_all("O8")] == ["S1>O2:0"]
 
 
 def test_every_nth_item_is_reported_with_its_times(here):
-    settings = {"TB_SAMPLE_EVERY": 10, "TB_TIMESTAMP_RESOLUTION_S": 1}
+    settings = {"sample_every_items": 10, "timestamp_resolution_s": 1}
     here.publish("work", "S", bodies(100))
-    here.start("work", "the instance", TB_SERVICE_MS=1, **settings)
+    here.start("work", "the instance", service_ms=1, **settings)
     wait_until(lambda: here.depth(wire.MONITOR) == 10, "ten records")
     samples = [wire.Sample.from_json(body) for _, body in here.take_all(wire.MONITOR)]
     assert [sample.number for sample in samples] == list(range(10, 101, 10))
@@ -173,33 +169,3 @@ def test_every_nth_item_is_reported_with_its_times(here):
         cut_off_ms = sample.published_us % wire.US_PER_S / 1000
         exact_ms = (sample.done_us - sample.published_us) / 1000
         assert sample.duration_ms == pytest.approx(exact_ms + cut_off_ms)
-
-
-def get(port):
-    """Status and page of an instance's health."""
-    opener = build_opener(ProxyHandler({}))
-    try:
-        with opener.open(f"http://127.0.0.1:{port}/health", timeout=3) as answer:
-            return answer.status, json.load(answer)
-    except HTTPError as error:
-        return error.code, json.load(error)
-    except OSError:
-        return 0, {}
-
-
-def test_the_health_page_says_ready_and_how_old_the_last_item_is(here):
-    port = free_port()
-    here.start("work", "7", TB_HEALTH_PORT=port, TB_SLO_MS=0.001)
-    _, page = wait_until(lambda: get(port)[0] == 200 and get(port), "ready")
-    assert page == {"ready": True, "operator": "work", "instance": "7", "processed_items": 0}
-    here.publish("work", "S", bodies(1))
-    _, page = wait_until(lambda: get(port)[1].get("processed_items") and get(port), "an item")
-    assert 0 <= page["last_item_age_s"] < 5 * crowding()
-    assert not page["last_within_slo"]
-    script(SERVICES, "crash", "redis")  # it notices with the next item
-    here.publish("work", "S", bodies(1), first=1)
-    try:
-        wait_until(lambda: get(port)[0] == 503, "not ready")
-    finally:
-        script(SERVICES, "up", "redis")
-    wait_until(lambda: get(port)[0] == 200, "ready again")

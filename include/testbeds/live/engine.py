@@ -16,13 +16,13 @@ import docker.errors  # type: ignore[import-untyped]
 import requests
 
 from include.testbeds.live.hosts.provider import Usage
+from include.testbeds.live.operators.settings import FILE, Settings
 
 API_VERSION = "1.41"
 """Of Debian's dockerd 20.10. Fixed, because asking for it takes another call."""
 PING_S = 3.0
 LAST_LINES = 50
 WORK_S = 120.0
-SECRETS_FOLDER, SECRETS_FILE = "/run/tidebench", "secrets.json"
 USER_ID = 10001
 """User id in the images."""
 TROUBLE = (docker.errors.DockerException, requests.RequestException, OSError)
@@ -46,8 +46,7 @@ class ContainerSpec:
 
     name: str
     image: str
-    environment: Mapping[str, str]
-    secrets: Mapping[str, str]
+    settings: Settings
     labels: Mapping[str, str]
     cpu_shares: int
     memory_bytes: int
@@ -103,7 +102,7 @@ class Engine:
             client.inspect_image(image)  # raises if the pull failed, unlike the pull
 
     def start(self, spec: ContainerSpec) -> str:
-        """Create a container, copy its secrets, start it; returns its id.
+        """Create a container, copy its settings, start it; returns its id.
 
         Removes the container of an interrupted attempt first.
         """
@@ -116,11 +115,10 @@ class Engine:
             made = client.create_container(
                 spec.image,
                 name=spec.name,
-                environment=dict(spec.environment),
                 labels=dict(spec.labels),
                 host_config=limits,
             )["Id"]
-            client.put_archive(made, SECRETS_FOLDER, _archive(spec.secrets))
+            client.put_archive(made, str(FILE.parent), archive(spec.settings))
             client.start(made)
         return str(made)
 
@@ -183,10 +181,10 @@ def _usage(stats: Mapping[str, Any]) -> Usage:
     )
 
 
-def _archive(secrets: Mapping[str, str]) -> bytes:
-    """A tar file with the secrets, readable only by the image's user."""
-    body = json.dumps(dict(secrets)).encode()
-    entry = tarfile.TarInfo(SECRETS_FILE)
+def archive(settings: Settings) -> bytes:
+    """A tar file with the settings, readable only by the image's user."""
+    body = settings.to_json().encode()
+    entry = tarfile.TarInfo(FILE.name)
     entry.size, entry.mode, entry.uid, entry.gid = len(body), 0o400, USER_ID, USER_ID
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as file:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -21,6 +20,7 @@ from include.testbeds.live.engine import (
     Engine,
 )
 from include.testbeds.live.fleet import LiveHost, LiveInstance
+from include.testbeds.live.operators.settings import Settings, Target
 from include.testbeds.live.services import image_of
 from include.testbeds.live.state import RunState
 
@@ -56,34 +56,30 @@ def launch(
 
 
 def container_spec(state: RunState, instance: LiveInstance) -> ContainerSpec:
-    """Parameters of an instance's container; operators/__init__.py has the environment."""
+    """Parameters of an instance's container."""
     topology, calibration = state.config.topology, state.calibration
     op = topology.operator[instance.operator]
-    targets = [
-        {"operator": edge.target, "out": edge.items_out, "in": edge.items_in}
-        for edge in topology.edges
-        if edge.origin == instance.operator
-    ]
-    environment = {
-        "TB_OPERATOR": instance.operator,
-        "TB_INSTANCE": instance.name,
-        "TB_RUN": state.run,
-        "TB_TARGETS": json.dumps(targets),
-        "TB_SAMPLE_EVERY": calibration.sample_every_items,
-        "TB_TIMESTAMP_RESOLUTION_S": calibration.timestamp_resolution_s,
-        "TB_PREFETCH": calibration.prefetch,
-        "TB_SLO_MS": op.slo_ms,
-        "TB_SERVICE_MS": calibration.service_ms[instance.operator],
-        "TB_HEARTBEAT_S": calibration.heartbeat_s,
-    }
+    settings = Settings(
+        operator=instance.operator,
+        instance=instance.name,
+        run=state.run,
+        amqp_url=state.services.amqp_url(state.run),
+        redis_url=state.services.redis_url(state.run),
+        targets=tuple(
+            Target(edge.target, edge.items_out, edge.items_in)
+            for edge in topology.edges
+            if edge.origin == instance.operator
+        ),
+        sample_every_items=calibration.sample_every_items,
+        timestamp_resolution_s=calibration.timestamp_resolution_s,
+        prefetch=calibration.prefetch,
+        service_ms=calibration.service_ms[instance.operator],
+        heartbeat_s=calibration.heartbeat_s,
+    )
     return ContainerSpec(
         name=f"{state.run}.{instance.name}",
         image=image_of(state.images, instance.operator),
-        environment={name: str(value) for name, value in environment.items()},
-        secrets={
-            "TB_AMQP_URL": state.services.amqp_url(state.run),
-            "TB_REDIS_URL": state.services.redis_url(state.run),
-        },
+        settings=settings,
         labels={
             RUN_LABEL: state.run,
             OPERATOR_LABEL: instance.operator,

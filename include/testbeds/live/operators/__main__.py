@@ -1,28 +1,24 @@
-"""``python -m include.testbeds.live.operators``: the instance that the environment describes."""
+"""``python -m include.testbeds.live.operators [FILE]``: the instance that a file describes."""
 
 from __future__ import annotations
 
-import logging
-import os
 import sys
+from pathlib import Path
 
-from include.testbeds.live.operators.consumer import work
+from include.testbeds.live.operators.instance import Instance
 from include.testbeds.live.operators.logs import Log
-from include.testbeds.live.operators.settings import read_settings
+from include.testbeds.live.operators.settings import FILE, Settings
 
 
-def main() -> int:
-    """Returns 2 for an environment that cannot be used, 0 after an orderly stop."""
-    # pika logs every failed attempt with its stack; what matters is in our own lines.
-    logging.getLogger("pika").setLevel(logging.CRITICAL)
-    try:
-        settings = read_settings(os.environ)
-    except ValueError as error:
-        Log()("unusable environment", why=str(error))
-        return 2
-    work(settings)
-    return 0
+def main(path: Path) -> None:
+    """Run one instance in this process until SIGTERM or SIGINT."""
+    settings = Settings.from_json(path.read_text(encoding="utf-8"))
+    log = Log(run=settings.run, operator=settings.operator, instance=settings.instance)
+    instance = Instance(settings, log)
+    log("started", prefetch=settings.prefetch, targets=len(settings.targets))
+    instance.run()
+    log("stopped", processed_items=instance.processed)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else FILE)

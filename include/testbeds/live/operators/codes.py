@@ -48,13 +48,5 @@ CODES: Mapping[str, Code] = {
     "O7": manufacturing.o7,
     "O8": manufacturing.o8,
     "O9": manufacturing.o9,
-    "relay": relay,
 }
 """An operator of another name is a ``relay``."""
-
-
-def code_of(operator: str, override: str = "") -> Code:
-    """Code by the name of an operator, or another one. Raises ValueError for an unknown one."""
-    if override and override not in CODES:
-        raise ValueError(f"unknown code {override!r}; known: {', '.join(CODES)}")
-    return CODES.get(override or operator, relay)

@@ -18,6 +18,5 @@ class Log:
     def __call__(self, event: str, **more: Any) -> None:
         time = datetime.now(tz=UTC).isoformat(timespec="microseconds")
         line = json.dumps({"time": time, "event": event, **self._always, **more}, default=str)
-        # One write per line: lines of the health page's thread do not mix with it.
         self._stream.write(line + "\n")
         self._stream.flush()
