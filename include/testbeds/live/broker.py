@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import base64
-import json
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 from urllib.parse import quote
 
+import httpx
 import pika
 import pika.exceptions
 
@@ -96,25 +93,20 @@ def api(services: Services, method: str, path: str, body: Any = None) -> Any:
 
     Raises TestbedNotReady if it does not answer, TestbedError if it refuses.
     """
-    # Proxies of the environment cannot reach the bridge.
-    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-    login = f"{services['RABBIT_ADMIN']}:{services['RABBIT_PASSWORD']}".encode()
-    request = urllib.request.Request(
-        f"{services['RABBIT_API']}/{path}",
-        method=method,
-        data=None if body is None else json.dumps(body).encode(),
-        headers={
-            "Authorization": f"Basic {base64.b64encode(login).decode()}",
-            "Content-Type": "application/json",
-        },
-    )
     try:
-        with opener.open(request, timeout=TIMEOUT_S) as answer:
-            content = answer.read()
-    except urllib.error.HTTPError as error:
-        if method == "DELETE" and error.code == 404:
-            return None
-        raise TestbedError(f"the broker refuses {method} {path}: {error}") from error
-    except OSError as error:
+        answer = httpx.request(
+            method,
+            f"{services['RABBIT_API']}/{path}",
+            json=body,
+            auth=(services["RABBIT_ADMIN"], services["RABBIT_PASSWORD"]),
+            timeout=TIMEOUT_S,
+            trust_env=False,  # proxies of the environment cannot reach the bridge
+        )
+    except httpx.TransportError as error:
         raise TestbedNotReady(f"the broker's management does not answer: {error}") from error
-    return json.loads(content) if content else None
+    if method == "DELETE" and answer.status_code == httpx.codes.NOT_FOUND:
+        return None
+    if answer.is_error:
+        why = f"HTTP Error {answer.status_code}: {answer.reason_phrase}"
+        raise TestbedError(f"the broker refuses {method} {path}: {why}")
+    return answer.json() if answer.content else None
