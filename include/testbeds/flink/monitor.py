@@ -46,7 +46,7 @@ class FlinkMonitor:
         self._unanswered = False
 
     def read(self, time_s: float) -> None:
-        state, before = self._state, self._state.seen
+        state, before = self._state, self._state.reading
         reading = FlinkReading(**{**asdict(before), "time_s": time_s, "missed": False})
         reading.wall_us = now_us()
         state.reading = reading
@@ -293,7 +293,7 @@ class FlinkMonitor:
             return
         self._restarts.write(state.starts.look(), at_end=True)
         state.save()
-        late_ms = lag_ms(state.seen.lags)
+        late_ms = lag_ms(state.reading.lags)
         limit_ms = state.calibration.lag_limit_ms
         load = os.getloadavg()[0]
         detail = f"99 % of items within {late_ms:g} ms of their time, load average {load:.1f}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from include.testbeds.flink.fleet import FlinkFleet, FlinkHost, FlinkInstance
 from include.testbeds.flink.installation import flink_state, installation
 from include.testbeds.flink.instances import Starts
 from include.testbeds.flink.rest import Rest
-from include.testbeds.live.files import HEARTBEAT, read_json
+from include.testbeds.live.files import HEARTBEAT
 from include.testbeds.live.processes import DetachedProcess
 from include.testbeds.live.reading import LiveReading
 from include.testbeds.live.record import RunRecord
@@ -104,7 +104,7 @@ class FlinkState(RunRecord[FlinkHost, FlinkInstance]):
     config: TestbedConfig
     calibration: FlinkCalibration
     fleet: FlinkFleet = field(default_factory=FlinkFleet)
-    reading: LiveReading = field(default_factory=FlinkReading)
+    reading: FlinkReading = field(default_factory=FlinkReading)
     ports: Ports = field(default_factory=lambda: Ports(0, 0))
     job_manager: DetachedProcess = field(default_factory=lambda: DetachedProcess(0, 0))
     provider: DetachedProcess = field(default_factory=lambda: DetachedProcess(0, 0))
@@ -129,12 +129,6 @@ class FlinkState(RunRecord[FlinkHost, FlinkInstance]):
     @property
     def folder(self) -> Path:
         return run_folder(self.run)
-
-    @property
-    def seen(self) -> FlinkReading:
-        """The reading, as what it is here."""
-        assert isinstance(self.reading, FlinkReading)
-        return self.reading
 
     @property
     def operators(self) -> tuple[str, ...]:
@@ -162,43 +156,5 @@ class FlinkState(RunRecord[FlinkHost, FlinkInstance]):
         self.folder.mkdir(parents=True, exist_ok=True)
         (self.folder / HEARTBEAT).touch()
 
-    def to_plain(self) -> dict[str, Any]:
-        return {
-            "started_us": self.clock.started_us,
-            "fleet": self.fleet.to_plain(),
-            "reading": asdict(self.reading),
-            "ports": asdict(self.ports),
-            "job_manager": asdict(self.job_manager),
-            "provider": asdict(self.provider),
-            "graph": self.graph,
-            "names": self.names,
-            "asked": self.asked,
-            "rescale": asdict(self.rescale) if self.rescale else None,
-            "restarts": [asdict(each) for each in self.restarts],
-            "counted_below": self.counted_below,
-            "failed_checkpoints": self.failed_checkpoints,
-            "again": self.again,
-            "crashed": self.crashed,
-            "job_started_s": self.job_started_s,
-            "job_starts": self.job_starts,
-            "job_changes": self.job_changes,
-            "job_paused_in_all_s": self.job_paused_in_all_s,
-        }
-
-    def load(self) -> bool:
-        """Read the file; returns whether there is one, of a run that has begun."""
-        plain = read_json(self._file)
-        if plain is None:
-            return False
-        self.clock.started_us = plain.pop("started_us")
-        self.fleet = FlinkFleet.from_plain(plain.pop("fleet"), FlinkHost, FlinkInstance)
-        self.reading = FlinkReading(**plain.pop("reading"))
-        self.ports = Ports(**plain.pop("ports"))
-        self.job_manager = DetachedProcess(**plain.pop("job_manager"))
-        self.provider = DetachedProcess(**plain.pop("provider"))
-        rescale = plain.pop("rescale")
-        self.rescale = Rescale(**rescale) if rescale else None
-        self.restarts = [PendingRescale(**each) for each in plain.pop("restarts")]
-        for name, value in plain.items():
-            setattr(self, name, value)
-        return bool(self.clock.started_us)
+    def _fleet_of(self, plain: dict[str, Any]) -> FlinkFleet:
+        return FlinkFleet.from_plain(plain, FlinkHost, FlinkInstance)

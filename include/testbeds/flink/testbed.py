@@ -104,7 +104,7 @@ class FlinkTestbed(RealTimeTestbed[FlinkHost, FlinkInstance]):
     # --------------------------------------------------------------- reading
 
     def _operators(self, before: Watch) -> tuple[Mapping[str, OperatorSample], Watch]:
-        state, reading = self._state, self._state.seen
+        state, reading = self._state, self._state.reading
         now: dict[str, dict[str, Any]] = {
             "arrived": reading.arrived,
             "completed": reading.completed,
@@ -116,7 +116,7 @@ class FlinkTestbed(RealTimeTestbed[FlinkHost, FlinkInstance]):
         return {name: self._operator(name, before) for name in state.operators}, now
 
     def _operator(self, name: str, before: Watch) -> OperatorSample:
-        state, reading = self._state, self._state.seen
+        state, reading = self._state, self._state.reading
         waits_known = state.calibration.queue == "heap"
         return OperatorSample(
             operator=name,
@@ -137,7 +137,7 @@ class FlinkTestbed(RealTimeTestbed[FlinkHost, FlinkInstance]):
 
     def _busy_share(self, name: str, before: Watch) -> float | None:
         """Of all instances that serve; absent where nobody looked before."""
-        state, reading = self._state, self._state.seen
+        state, reading = self._state, self._state.reading
         since_us = before.get("wall", {}).get("us", state.clock.started_us)
         passed_s = (reading.wall_us - since_us) / 1e6 * state.clock.scale
         serving = [

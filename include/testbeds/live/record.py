@@ -7,12 +7,15 @@ import os
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, get_type_hints
+
+from pydantic import TypeAdapter
 
 from include.files.whole import write_json
 from include.testbeds.base import TestbedConfig
 from include.testbeds.fleet import Fleet
 from include.testbeds.live.clock import Clock
+from include.testbeds.live.files import read_json
 from include.testbeds.live.fleet import LeasedHost, OrderedInstance
 from include.testbeds.live.operators.wire import now_us
 from include.testbeds.live.reading import LiveReading
@@ -97,6 +100,10 @@ H = TypeVar("H", bound=LeasedHost)
 I = TypeVar("I", bound=OrderedInstance)  # noqa: E741
 
 
+NOT_AS_THEY_ARE = ("config", "calibration", "hosts", "fleet")
+"""Fields of a record that are given anew to every process, or stored in a form of their own."""
+
+
 class RunRecord(Generic[H, I]):
     """A run that is known by a folder, whichever process looks after it."""
 
@@ -111,10 +118,26 @@ class RunRecord(Generic[H, I]):
 
     def load(self) -> bool:
         """Read it; returns whether there is any, of a run that has begun."""
-        raise NotImplementedError
+        plain = read_json(self._file)
+        if plain is None:
+            return False
+        self.clock.started_us = plain.pop("started_us")
+        self.fleet = self._fleet_of(plain.pop("fleet"))
+        for name, value in plain.items():
+            setattr(self, name, self._stored[name].validate_python(value))
+        return bool(self.clock.started_us)
 
     def to_plain(self) -> dict[str, Any]:
         """What is in a snapshot of it."""
+        own = {name: kind.dump_python(getattr(self, name)) for name, kind in self._stored.items()}
+        return {"started_us": self.clock.started_us, "fleet": self.fleet.to_plain(), **own}
+
+    @cached_property
+    def _stored(self) -> dict[str, TypeAdapter[Any]]:
+        kinds = get_type_hints(type(self)).items()
+        return {name: TypeAdapter(kind) for name, kind in kinds if name not in NOT_AS_THEY_ARE}
+
+    def _fleet_of(self, plain: dict[str, Any]) -> Fleet[H, I]:
         raise NotImplementedError
 
     def begin(self, in_s: float) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from include.files.whole import write_json
 from include.testbeds.base import TestbedConfig
 from include.testbeds.live.broker import Broker
 from include.testbeds.live.calibration import LiveCalibration
-from include.testbeds.live.files import HEARTBEAT, ORIGIN, read_json, run_folder
+from include.testbeds.live.files import HEARTBEAT, ORIGIN, run_folder
 from include.testbeds.live.fleet import LiveFleet, LiveHost, LiveInstance
 from include.testbeds.live.hosts.provider import HostProvider
 from include.testbeds.live.reading import LiveReading
@@ -57,19 +57,5 @@ class RunState(RunRecord[LiveHost, LiveInstance]):
             write_json(self.folder / ORIGIN, self.hosts.origin())
         (self.folder / HEARTBEAT).touch()
 
-    def to_plain(self) -> dict[str, Any]:
-        return {
-            "started_us": self.clock.started_us,
-            "fleet": self.fleet.to_plain(),
-            "reading": asdict(self.reading),
-        }
-
-    def load(self) -> bool:
-        """Read the file. Returns whether it exists and the run has begun."""
-        plain = read_json(self._file)
-        if plain is None or not plain["started_us"]:
-            return False
-        self.clock.started_us = plain["started_us"]
-        self.fleet = LiveFleet.from_plain(plain["fleet"], LiveHost, LiveInstance)
-        self.reading = LiveReading(**plain["reading"])
-        return True
+    def _fleet_of(self, plain: dict[str, Any]) -> LiveFleet:
+        return LiveFleet.from_plain(plain, LiveHost, LiveInstance)

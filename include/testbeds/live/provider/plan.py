@@ -8,7 +8,8 @@ from bisect import bisect_right
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+
+from pydantic import TypeAdapter
 
 from include.workloads.pattern import Levels
 
@@ -82,15 +83,4 @@ class ProviderPlan:
 
     @classmethod
     def read(cls, path: Path) -> ProviderPlan:
-        plain: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        streams = tuple(
-            Stream(
-                **{
-                    **stream,
-                    "targets": tuple(stream["targets"]),
-                    "levels": Levels(*(tuple(stream["levels"][k]) for k in ("starts_s", "levels"))),
-                }
-            )
-            for stream in plain.pop("streams")
-        )
-        return cls(streams=streams, **plain)
+        return TypeAdapter(cls).validate_json(path.read_bytes())
