@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 FILE = Path("/run/tidebench/settings.json")
-"""In a container. Unlike its environment, nobody who may ask Docker sees it."""
+"""In a container. Docker shows the environment of a container to whoever asks, and no file."""
 RUN_PATTERN = re.compile(r"[\w.-]+")
 """Safe as a prefix of Redis keys (whose access rules are glob patterns) and as a vhost."""
 
