@@ -54,21 +54,21 @@ class DagProcess:
     def kill_in(
         self,
         task: str,
-        map_index: int = -1,
         *,
         after_s: float = 0.0,
         once: Callable[[], bool] = lambda: True,
     ) -> None:
-        """SIGKILL the whole group while it is in ``task``, and check that it was.
+        """SIGKILL the whole group while it is in a copy of ``task``, and check that it was.
 
-        That is ``after_s`` after the task began, and not before ``once`` holds.
+        That is ``after_s`` after the task began, and not before ``once`` holds. Copies run in any
+        order, and a window brings along those before it.
         """
-        mark = f"starting task_id={task} map_index={map_index} "
+        mark = f"starting task_id={task} "
         self.wait_until(lambda: mark in self.output)
         time.sleep(after_s)
         self.wait_until(once, poll_s=0.005)
         self.kill()
-        assert self.unfinished() == (task, map_index), self.tail()
+        assert self.unfinished() == task, self.tail()
 
     def wait_until(
         self, holds: Callable[[], bool], within_s: float = DEADLINE_S, poll_s: float = 0.05
@@ -89,11 +89,10 @@ class DagProcess:
         finally:
             self.process.wait()
 
-    def unfinished(self) -> tuple[str, int] | None:
+    def unfinished(self) -> str | None:
         """The task that began last, if it has not ended."""
-        begun = [(task, int(index)) for task, index in _STARTS.findall(self.output)]
-        ended = [(task, int(index)) for task, index in _ENDS.findall(self.output)]
-        return begun[-1] if begun.count(begun[-1]) > ended.count(begun[-1]) else None
+        begun, ended = _STARTS.findall(self.output), _ENDS.findall(self.output)
+        return begun[-1][0] if begun.count(begun[-1]) > ended.count(begun[-1]) else None
 
     def done(self, task: str) -> list[int]:
         """Map indexes of ``task`` in the order in which its copies did their work."""

@@ -66,7 +66,7 @@ def disturbed(
         return any((root / "planted" / "runs").rglob("rows/001.arrow"))
 
     kills: list[dict[str, Any]] = [
-        {"task": "control_window", "map_index": 1, "once": window_is_half_written},
+        {"task": "control_window", "once": window_is_half_written},
         {"task": "build_tables", "after_s": 4.0},
     ]
     for number, kill in enumerate(kills):

@@ -33,7 +33,7 @@ START_S, DEADLINE_S, POLL_S = 900.0, 3600.0, 1.0
 RUNS = 10
 SHORT = {"duration_min": 6, "btu_min": 2, "controller": "btu"}
 VICTIMS = ["scheduler", "task", "api-server", "dag-processor", "triggerer", "task"] * 2
-EVERY_S = 60.0
+EVERY_S = 20.0
 
 
 class Local:
