@@ -80,7 +80,7 @@ def chosen_names(names: Sequence[str]) -> tuple[str, ...]:
         unknown_name("controller", one, SUITABLE) for one in names if one not in SUITABLE
     ]:
         raise SpecError("controllers", unknown)
-    return tuple(names) or SUITABLE
+    return tuple(dict.fromkeys(names)) or SUITABLE
 
 
 def settings_of(

@@ -76,7 +76,7 @@ def backtest(  # noqa: PLR0913  options of a command
 
     def require_values() -> None:
         asked = AdviceRequest(
-            recording=fitted, per_host=per_host, start_up_s=start_up_s, restart_s=restart_s
+            recording=fitted or ".", per_host=per_host, start_up_s=start_up_s, restart_s=restart_s
         )
         if problems := wrong_values(asked, lambda name: f"--{name.replace('_', '-')}"):
             raise SpecError("backtest", problems)

@@ -79,9 +79,17 @@ def checked_options(
             message = error.errors(include_url=False)[0]["msg"]
             problems.append(f"{where}.{name}: {message[:1].lower()}{message[1:]}, got {value!r}")
             continue
-        if isinstance(values[name], float) and math.isnan(values[name]):
-            problems.append(f"{where}.{name}: must be a number, got {value!r}")
+        if isinstance(values[name], float | int) and not _is_finite(values[name]):
+            problems.append(f"{where}.{name}: must be a finite number, got {value!r:.40}")
+            del values[name]
     return values, problems
+
+
+def _is_finite(number: float) -> bool:
+    try:
+        return math.isfinite(number)
+    except OverflowError:  # a whole number of hundreds of digits
+        return False
 
 
 def options_help(factories: Mapping[str, Callable[..., Any]]) -> str:

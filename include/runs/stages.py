@@ -65,9 +65,8 @@ def _provision(spec: RunSpec, root: Path, by: DagRun) -> Run:
     run, store, stored = _inspected(spec, root)
     if stored is Stored.OTHER_INPUTS:
         raise StoreError(
-            f"{store.home} holds a run of the same spec with other inputs (a trace, topology or "
-            "calibration file has changed). Remove that folder to measure anew, or give the "
-            "experiment another name"
+            f"{store.home} holds a run of the same spec with other inputs (a file that it names "
+            "has changed). Remove that folder to measure anew, or give the experiment another name"
         )
     if stored is Stored.OTHER_CODE:
         if TESTBEDS[spec.testbed].real_time and store.manifest.is_file():
@@ -101,8 +100,8 @@ def stored_state(spec: RunSpec, root: Path) -> Stored:
 def outdated_runs(folder: Path) -> list[str]:
     """The complete runs of an experiment that would not be measured so now, as sentences.
 
-    Other code has measured them, or a file of theirs has changed since; of files that are not here
-    nothing is said.
+    Other code has measured them, or a file that they name has changed since; of files that are not
+    here nothing is said.
     """
     of_code, of_files = list[str](), list[str]()
     for manifest in sorted(folder.glob("runs/*/manifest.json")):
@@ -110,19 +109,30 @@ def outdated_runs(folder: Path) -> list[str]:
         if not is_of_this_code(store):
             of_code.append(store.run_id)
             continue
-        with suppress(SpecError, ValueError, OSError):  # what is damaged says so elsewhere
+        with suppress(ValueError, OSError):  # what is damaged says so elsewhere
             run = Run.from_json(store.run_json.read_text(encoding="utf-8"))
-            if find_stored(resolve(run.spec), store) is Stored.OTHER_INPUTS:
+            if _has_other_inputs(run.spec, store):
                 of_files.append(store.run_id)
     reasons = {
         "measured by other code": of_code,
-        "measured before a topology, calibration or trace file changed": of_files,
+        "measured before a file that they name changed": of_files,
     }
     return [
         f"{why}, and reported as they were (run --fresh measures again): {', '.join(runs)}"
         for why, runs in reasons.items()
         if runs
     ]
+
+
+def _has_other_inputs(spec: RunSpec, store: RunStore) -> bool:
+    """Whether files that the spec names are here and hold something else by now."""
+    try:
+        return find_stored(resolve(spec), store) is Stored.OTHER_INPUTS
+    except SpecError:
+        trace = str(spec.pattern_options.get("path", ""))
+        names = (spec.topology, spec.calibration, trace, *spec.price_books)
+        files = [path for name in names if (path := Path(name)).suffix]
+        return bool(files) and all(path.exists() for path in files)
 
 
 def _inspected(spec: RunSpec, root: Path) -> tuple[Run, RunStore, Stored]:

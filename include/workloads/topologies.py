@@ -39,7 +39,8 @@ def _based_on(raw: Any, ancestors: tuple[str, ...] = ()) -> Any:
     if not _is_ours(base_name) or base_name in ancestors:
         bases = [name for name in topology_names() if name not in ancestors]
         problem = f"based_on: {unknown_name('topology', base_name, bases)}"
-        raise SpecError("topology", [problem, *problems_without_base(TopologyFile, raw)])
+        model = TenantsFile if "tenants" in raw else TopologyFile
+        raise SpecError("topology", [problem, *problems_without_base(model, raw)])
     merged = dict(_based_on(_plain(base_name), (*ancestors, base_name)))
     for key, value in raw.items():
         if key in ("sources", "operators") and isinstance(value, dict):

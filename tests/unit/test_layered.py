@@ -68,6 +68,12 @@ def test_a_file_may_be_based_on_one(tmp_path: Path) -> None:
     base_problem, own_problem = refused.value.problems
     assert base_problem.startswith("based_on: unknown topology 'layerd'")
     assert own_problem.startswith("operators.o4.service_ms:")
+    path.write_text(
+        "{based_on: tenants_prioritie, name: own, tenants: [{name: a, topology: linear}]}"
+    )
+    with pytest.raises(SpecError) as refused:
+        load_topology(str(path))
+    assert len(refused.value.problems) == 1
 
 
 def test_lists_show_some_and_too_many_operators_are_refused() -> None:

@@ -71,6 +71,11 @@ def test_every_spec_that_comes_with_the_project_can_run(path):
         ({"pattern": "trace"}, "needs the option path"),
         ({"controller_options": {"interval": 5}}, "Did you mean 'interval_s'?"),
         ({"controller_options": {"interval_s": 0}}, "interval_s must be above 0"),
+        (
+            {"controller_options": {"interval_s": float("inf")}},
+            "interval_s: must be a finite number",
+        ),
+        ({"controller_options": {"scaling_threshold_items": 10**400}}, "must be a finite number"),
         ({"pattern": "step_wise"}, "Did you mean 'stepwise'?"),
         ({"flavor": "docker-4cpu"}, "Did you mean 'docker-4cpu-7gb'?"),
         ({"faults": {"host_losses_per_hour": -1}}, "faults.host_losses_per_hour"),

@@ -78,6 +78,8 @@ def test_a_report_names_runs_that_would_not_be_measured_so_now(tmp_path, change_
     (sentence,) = stages.outdated_runs(folder)
     assert sentence.startswith("measured before")
     assert sentence.endswith(spec.run_id)
+    calibration.write_text("based_on: manufacturing\nservice_cv: much\n", encoding="utf-8")
+    assert stages.outdated_runs(folder) == [sentence], "no run could be of it"
     calibration.unlink()
     assert stages.outdated_runs(folder) == []
     change_code()

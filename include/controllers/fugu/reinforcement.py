@@ -64,7 +64,7 @@ class FuguSarsa(Fugu):
             if not 0 <= getattr(self, name) <= 1:
                 yield f"{name} must lie between 0 and 1, got {getattr(self, name):g}"
         yield from not_above_0(self, "dur")
-        if not 0 < self.step <= 0.5 or abs(1 / self.step - round(1 / self.step)) > 1e-6:
+        if not 1e-6 <= self.step <= 0.5 or abs(1 / self.step - round(1 / self.step)) > 1e-6:
             yield f"step must divide 1 into two or more equal parts, got {self.step:g}"
         if self.penalty < 0:
             yield f"penalty must not be negative: it is taken as below 0, got {self.penalty:g}"

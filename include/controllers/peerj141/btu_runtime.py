@@ -17,6 +17,7 @@ from include.controllers.peerj141.rounds import Round, leased, until_a_lease
 from include.controllers.peerj141.upscaling import UpTrigger, in_seeded_order
 from include.controllers.plan import Plan
 from include.model.decision import Decision, Reason, Why
+from include.model.errors import not_above_0
 from include.model.observation import HostSample, Observation, OperatorSample
 from include.model.topology import Operator
 
@@ -52,6 +53,8 @@ class BtuRuntime(Btu):
         yield from super().problems()
         if self.boot_blocks:
             yield from rounds.problems(self.interval_s, self.round_s)
+        else:
+            yield from not_above_0(self, "round_s")
 
     def initial_memory(self) -> BtuMemory:
         return RoundMemory() if self.boot_blocks else BtuMemory()

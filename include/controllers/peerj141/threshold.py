@@ -93,6 +93,8 @@ class Threshold:
             yield unknown_name("reading", self.reading, READINGS)
         if self.boot_blocks:
             yield from rounds.problems(self.interval_s, self.round_s)
+        else:
+            yield from not_above_0(self, "round_s")
         if self.scale_up_twice_above_items < self.scale_up_above_items:
             yield (
                 f"scale_up_twice_above_items ({self.scale_up_twice_above_items}) must not be "
