@@ -10,7 +10,7 @@ from statistics import fmean
 from typing import Annotated, Any
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, StrictInt, TypeAdapter, ValidationError
 
 from include.advise.backtest import SEEDS, Scaler, reading_of, replays_of, share_within
 from include.advise.candidates import policy
@@ -20,7 +20,7 @@ from include.advise.job import JobModel, fit
 from include.advise.margins import BacktestError, scaler_kind
 from include.advise.objective import LatencyObjective
 from include.advise.replay import ReplayConditions
-from include.advise.request import PER_SECOND
+from include.advise.request import MOST_INSTANCES, PER_SECOND
 from include.experiment.prices import is_file
 from include.files.plain_yaml import input_yaml
 from include.model.errors import SpecError, all_checked
@@ -55,7 +55,7 @@ class _Entry(BaseModel):
     controller: str
     options: dict[str, Any] = {}
     prices: str = PER_SECOND
-    per_host: Annotated[int | None, Field(ge=1)] = None
+    per_host: Annotated[StrictInt, Field(ge=1, le=MOST_INSTANCES)] | None = None
     columns: str = ""
     edges: str = ""
 

@@ -75,6 +75,8 @@ WHAT_SCALED = (
     "table names it ('hpa, CPU 35 %') or with its options ('hpa target_cpu=0.4'), can narrow the "
     "ranges"
 )
+DAMAGED = (TypeError, KeyError, ValueError, AttributeError)
+"""What reading a request raises that nobody has written so."""
 _REQUEST, _RECORDING, _BOOK = "request.json", "recording.parquet", "book.yaml"
 _SIZES, _ERRORS = "fixed_sizes.json", "backtest_errors.csv"
 _OPERATORS, _EDGES = "operators.parquet", "edges.json"
@@ -207,7 +209,7 @@ def open_case(folder: Path) -> Case:
         errors = (kept / _ERRORS).read_text()
         objective = parse_objective(request.objective)
         return _case(request, objective, book, recorded, errors, sizes)
-    except (SpecError, OSError, TypeError, KeyError, yaml.YAMLError) as error:
+    except (SpecError, OSError, yaml.YAMLError, *DAMAGED) as error:
         problem = f"{kept} cannot be read ({error}); ask for the advice again"
         raise StoreError(problem) from error
 

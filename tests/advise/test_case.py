@@ -186,9 +186,20 @@ def test_nothing_is_kept_of_what_is_wrong(tmp_path: Path, request_: AdviceReques
     assert not (tmp_path / "out").exists()
 
 
-def test_a_case_that_is_damaged_is_said(tmp_path: Path, request_: AdviceRequest) -> None:
+@pytest.mark.parametrize(
+    ("file", "content"),
+    [
+        ("recording.parquet", b"PAR1"),
+        ("backtest_errors.csv", b"\xff\xfe"),
+        ("request.json", b'{"recording": "job.csv", "prices": 5, "controllers": []}'),
+        ("request.json", b'{"recording": "job.csv", "objective": 5, "controllers": []}'),
+    ],
+)
+def test_a_case_that_is_damaged_is_said(
+    file: str, content: bytes, tmp_path: Path, request_: AdviceRequest
+) -> None:
     keep_case(request_, tmp_path / "out")
-    (tmp_path / "out" / "case" / "recording.parquet").write_bytes(b"PAR1")
+    (tmp_path / "out" / "case" / file).write_bytes(content)
 
     with pytest.raises(StoreError, match="ask for the advice again"):
         open_case(tmp_path / "out")

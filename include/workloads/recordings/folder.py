@@ -19,7 +19,10 @@ which is 1 for a job at its limit."""
 
 def is_recorded(source: str | Path) -> bool:
     """Whether a source is such a folder."""
-    return Path(source).is_dir() and (Path(source) / ABOUT).is_file()
+    try:
+        return (Path(source) / ABOUT).is_file()
+    except OSError:  # too long a name is no folder, and who reads it says so
+        return False
 
 
 def inside(folder: str | Path, file: str) -> str:
