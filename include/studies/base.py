@@ -259,7 +259,7 @@ def ask(predicate: Predicate, *of: Any) -> tuple[ClaimOutcome, str]:
     return ClaimOutcome.HOLDS if holds else ClaimOutcome.FAILS, numbers
 
 
-class Mean(NamedTuple):
+class CellMean(NamedTuple):
     """The mean of one value per run; sigma is the sample standard deviation, 0 for a single run."""
 
     mean: float
@@ -267,9 +267,9 @@ class Mean(NamedTuple):
     runs: int
 
 
-def mean_of(samples: Sequence[float]) -> Mean:
+def mean_of(samples: Sequence[float]) -> CellMean:
     """Of at least one value."""
-    return Mean(fmean(samples), stdev(samples) if len(samples) > 1 else 0.0, len(samples))
+    return CellMean(fmean(samples), stdev(samples) if len(samples) > 1 else 0.0, len(samples))
 
 
 def cells_of(values: Iterable[CellValues], workload: str = "scenario") -> list[Row]:

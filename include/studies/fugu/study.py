@@ -24,7 +24,7 @@ from include.studies.fugu.predicates import PREDICATES
 from include.studies.results import Rows
 
 
-class Fugu(Study):
+class FuguStudy(Study):
     """One row per case (means over seeds), one row per claim, and one per cell."""
 
     name = experiment = "fugu"
@@ -60,4 +60,4 @@ def _cell(case: Case) -> Cell:
     return pattern, f"{controller} ({configuration})"
 
 
-STUDY = Fugu()
+STUDY = FuguStudy()

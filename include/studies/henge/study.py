@@ -10,7 +10,7 @@ from include.studies.henge.metrics import HengeMetrics, figures_of, read_run
 from include.studies.henge.predicates import PREDICATES
 
 
-class Henge(Study):
+class HengeStudy(Study):
     """One row per claim and one per cell."""
 
     name = experiment = "henge"
@@ -39,4 +39,4 @@ class Henge(Study):
         return run.topology, run.controller
 
 
-STUDY = Henge()
+STUDY = HengeStudy()

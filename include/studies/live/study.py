@@ -24,7 +24,7 @@ def scaled(seed: int | None = None) -> RunSpec:
     return next(run for run in runs if run.controller == CONTROLLER)
 
 
-class Live(Study):
+class LiveStudy(Study):
     """One row per claim, and every figure side by side."""
 
     name = "live"
@@ -59,4 +59,4 @@ class Live(Study):
         return "simulated" if run.testbed == "simulated" else "live", run.controller
 
 
-STUDY = Live()
+STUDY = LiveStudy()

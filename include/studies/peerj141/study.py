@@ -42,7 +42,7 @@ COLUMNS: Mapping[str, Sequence[str]] = {
 ANSWERS = {True: "reproduced", False: "not reproduced", None: "not judged, too few seeds"}
 
 
-class Peerj141(Study):
+class Peerj141Study(Study):
     """Judges what a reproduction has measured; claims are asked of every BTU-based controller."""
 
     name = "peerj141"
@@ -174,4 +174,4 @@ def verdict_sentences(judgement: Rows) -> list[str]:
     ]
 
 
-STUDY = Peerj141()
+STUDY = Peerj141Study()

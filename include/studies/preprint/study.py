@@ -70,7 +70,7 @@ class PreprintMetrics:
         }
 
 
-class Preprint(Study):
+class PreprintStudy(Study):
     """Every reading on the stepwise pattern, and the supported ones on both."""
 
     name = experiment = "preprint"
@@ -193,4 +193,4 @@ def _readings(metrics: PreprintMetrics) -> Rows:
     ]
 
 
-STUDY = Preprint()
+STUDY = PreprintStudy()

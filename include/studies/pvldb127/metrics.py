@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from include.experiment.spec import RunSpec
-from include.studies.base import Mean, StudyData, known, mean_of
+from include.studies.base import CellMean, StudyData, known, mean_of
 from include.studies.pvldb127.published import (
     EVENTS,
     FILTERS,
@@ -43,7 +43,7 @@ class PvldbMetrics:
         """The same, with claims asked of some scenarios only."""
         return replace(self, asked=scenarios)
 
-    def cell(self, scenario: str, name: str, metric: str) -> Mean:
+    def cell(self, scenario: str, name: str, metric: str) -> CellMean:
         """One cell. Raises NotKnown when it was not measured."""
         return mean_of(known(self.cells, (scenario, name, metric)))
 

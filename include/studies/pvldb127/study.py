@@ -30,7 +30,7 @@ from include.studies.results import Rows, StudyResults
 PAIRS = tuple(combinations(FILTERS.values(), 2))
 
 
-class Pvldb127(Study):
+class Pvldb127Study(Study):
     """Tables of the paper and their tests, measured beside printed; claims; what it misprints."""
 
     name = "pvldb127"
@@ -149,4 +149,4 @@ def changes(metrics: PvldbMetrics) -> Rows:
     return rows
 
 
-STUDY = Pvldb127()
+STUDY = Pvldb127Study()
