@@ -185,7 +185,7 @@ def answer_of(case: Case, folder: Path, report: Callable[[str], None] = lambda _
     idle = idle_rows(rows, case.question.conditions.instances_at_start)
     rows = [row for row in rows if row not in idle]
     best = rows[0]
-    policies = {one.name: one for one in case.policies}
+    policies = {policy.name: policy for policy in case.policies}
     report("ranked, before other loads, starts and prices are tried on the first of them:")
     for row in (as_run, *rows[:ASKED_WHAT_IF]):
         share = f"{100 * row.share_within:.2f} % within the limit"
@@ -226,7 +226,7 @@ def what_if(
     """The policies of the rows again, one thing changed at a time, with every seed of the
     ranking."""
     seeds = range(1, case.question.seeds + 1)
-    policies = {one.name: one for one in case.policies}
+    policies = {policy.name: policy for policy in case.policies}
     trials = [
         (change, factor, question, _with_most(policies[row.policy], case.question, question), row)
         for (change, factor, question), row in product(_changes(case.question), rows)

@@ -138,11 +138,11 @@ def recorded_policy(
 ) -> Policy:
     """What scaled the job: a policy that is tried, by its name, or a controller with options as in
     ``hpa target_cpu=0.4``. Raises SpecError for anything else."""
-    by_name, text = {one.name: one for one in policies}, " ".join(text.split())
+    by_name, text = {tried.name: tried for tried in policies}, " ".join(text.split())
     if text in by_name:
         return by_name[text]
     controller, *pairs = text.split(" ")
-    tried_controllers = {one.controller for one in policies}
+    tried_controllers = {tried.controller for tried in policies}
     if controller not in SUITABLE or (controller in tried_controllers and not pairs):
         how = "; or write a controller with its options, such as 'hpa target_cpu=0.4'"
         names = (*by_name, *(name for name in SUITABLE if name not in tried_controllers))
@@ -150,6 +150,7 @@ def recorded_policy(
     made = policy(controller, parsed_options(pairs, "--recorded"), conditions)
     if controller == FIXED and made.options:
         return fixed(made.options["instances_each"])
-    same = (one for one in policies if (one.controller, one.options) == (controller, made.options))
+    setting = (controller, made.options)
+    same = (tried for tried in policies if (tried.controller, tried.options) == setting)
     name = f"{controller}, as recorded"
     return next(same, replace(made, name=name, guessed=controller in unrecorded))
