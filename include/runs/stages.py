@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from include.controllers import CONTROLLERS
+from include.experiment.prices import is_file
 from include.experiment.run import Run, resolve
 from include.experiment.spec import RunSpec
 from include.files.whole import write_bytes, write_json
@@ -129,10 +130,10 @@ def _has_other_inputs(spec: RunSpec, store: RunStore) -> bool:
     try:
         return find_stored(resolve(spec), store) is Stored.OTHER_INPUTS
     except SpecError:
-        trace = str(spec.pattern_options.get("path", ""))
-        names = (spec.topology, spec.calibration, trace, *spec.price_books)
-        files = [path for name in names if (path := Path(name)).suffix]
-        return bool(files) and all(path.exists() for path in files)
+        named = [*filter(is_file, (spec.topology, spec.calibration, *spec.price_books))]
+        if "path" in spec.pattern_options:
+            named.append(str(spec.pattern_options["path"]))
+        return bool(named) and all(Path(name).exists() for name in named)
 
 
 def _inspected(spec: RunSpec, root: Path) -> tuple[Run, RunStore, Stored]:
