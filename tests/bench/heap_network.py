@@ -12,8 +12,8 @@ from heapq import heappop, heappush
 
 from include.model.topology import Topology
 from include.testbeds.simulated.kernel import BLOCK
-from include.testbeds.simulated.network import drawn_latency_us, drawn_service_us
 from include.testbeds.simulated.publications import Publications
+from include.testbeds.simulated.variates import drawn_latency_us, drawn_service_us
 from include.testbeds.virtual.calibration import VirtualCalibration
 from include.testbeds.virtual.draws import Draws
 from include.workloads.pattern import Levels

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from include.model.host import Capacity
-from include.testbeds.simulated import kernel, rings
+from include.testbeds.simulated import kernel
 from include.testbeds.simulated.job import slots_of_host
 from include.testbeds.simulated.network import LATER_US, QueueingNetwork
 from include.testbeds.virtual.busy import F64, I64
@@ -83,8 +83,6 @@ class SimulatedMonitor(VirtualMonitor):
         self.reading.missed = missed
         if missed:
             return
-        # Of buffers no engine says how long the fullest is, or since when its first item waits.
-        self.reading.oldest_s = [] if self.network.bounded else self._oldest_s(now_us)
         if self.network.calibration.cpu_in_pause:
             paused = self.network.paused_share(now_us, period_us)[per_server[:, 1]]
         else:
@@ -101,17 +99,6 @@ class SimulatedMonitor(VirtualMonitor):
         self._deferred.append(_Deferred(now_us, per_operator, per_server, busy_share, paused, up))
         self.period_us = period_us
 
-    def _oldest_s(self, now_us: int) -> list[float]:
-        """Waiting time of every operator's oldest item; items of an edge are in order."""
-        state = self.network.state
-        head, tail = state.edges[:, rings.HEAD], state.edges[:, rings.TAIL]
-        arrived_us = np.full(len(head), now_us)
-        some = tail > head
-        arrived_us[some] = state.items[head[some], rings.ARRIVAL]
-        first_us = np.minimum.reduceat(arrived_us, state.in_first[:-1])
-        oldest_s: list[float] = (np.maximum(now_us - first_us, 0) / 1e6).tolist()
-        return oldest_s
-
     def catch_up(self) -> None:
         """Process all readings since the last call at once, which costs little more than one."""
         if not self._deferred:
@@ -119,13 +106,15 @@ class SimulatedMonitor(VirtualMonitor):
         readings, self._deferred = self._deferred, []
         times_us = np.array([reading.now_us for reading in readings])
         per_operator = np.concatenate([reading.per_operator for reading in readings])
-        waiting, instances, ready, longest, arrived, completed = per_operator.T
+        waiting, instances, ready, longest, arrived, completed, oldest_us = per_operator.T
         size = len(self.names)
         self.keep_queues(
             np.repeat(times_us, size), waiting, np.stack([arrived, completed]), instances, ready
         )
         self.reading.waiting = waiting[-size:].tolist()
+        # Of buffers no engine says how long the fullest is, or since when its first item waits.
         self.reading.longest = [] if self.network.bounded else longest[-size:].tolist()
+        self.reading.oldest_s = [] if self.network.bounded else (oldest_us[-size:] / 1e6).tolist()
         which = np.repeat(
             np.arange(len(readings)), [len(reading.per_server) for reading in readings]
         )

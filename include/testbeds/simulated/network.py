@@ -16,6 +16,7 @@ from include.testbeds.simulated import bounded, kernel, rings
 from include.testbeds.simulated.kernel import BLOCK, NEVER
 from include.testbeds.simulated.publications import Publications, RandomPublications
 from include.testbeds.simulated.reading import read
+from include.testbeds.simulated.variates import drawn_latency_us, drawn_service_us
 from include.testbeds.virtual.calibration import VirtualCalibration
 from include.testbeds.virtual.draws import Draws
 from include.testbeds.virtual.key_groups import loads_of_instances, sizes_of_keys
@@ -86,7 +87,7 @@ class QueueingNetwork:
         self._forget_stalls(now_us - period_us)
         operators = len(self.names)
         in_service, held_of = np.zeros((2, len(self.state.edges)), dtype=np.int64)
-        per_operator = np.zeros((operators, 6), dtype=np.int64)
+        per_operator = np.zeros((operators, 7), dtype=np.int64)
         servers = int(self.state.nodes[:operators, kernel.SERVERS].sum())
         per_server = np.zeros((servers, 4), dtype=np.int64)
         busy_share = np.zeros(servers)
@@ -530,23 +531,3 @@ def widened(array: np.ndarray, axis: int, width: int) -> I64:
     wide = np.zeros(shape, dtype=np.int64)
     wide[tuple(map(slice, array.shape))] = array
     return wide
-
-
-def drawn_service_us(
-    generator: np.random.Generator, mean_ms: float, cv: float
-) -> NDArray[np.int64]:
-    """``BLOCK`` service times, gamma distributed; every item takes at least 1 us."""
-    mean_us = mean_ms * 1000
-    if cv == 0:
-        return np.full(BLOCK, max(1, round(mean_us)), dtype=np.int64)
-    shape = 1 / cv**2
-    drawn = generator.standard_gamma(shape, BLOCK)
-    drawn *= mean_us / shape
-    return np.maximum(np.rint(drawn, out=drawn), 1, out=drawn).astype(np.int64)
-
-
-def drawn_latency_us(generator: np.random.Generator, mean_ms: float) -> NDArray[np.int64]:
-    """``BLOCK`` messaging latencies, exponentially distributed."""
-    drawn = generator.standard_exponential(BLOCK)
-    drawn *= mean_ms * 1000
-    return np.rint(drawn, out=drawn).astype(np.int64)
