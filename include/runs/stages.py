@@ -153,14 +153,20 @@ def deploy(spec: RunSpec, root: Path) -> None:
 
     What is deployed stays as it is: on real hosts, doing it again would end it.
     """
-    run, store = load_run(spec, root), store_of(spec, root)
     with run_alone(spec, root):
-        if store.snapshot(0).is_file():
-            return
-        session = Session.open(run)
-        session.deploy()
-        store.write_snapshot(0, session.snapshot())
-        session.close()
+        if session := _deployed(spec, root):
+            session.close()
+
+
+def _deployed(spec: RunSpec, root: Path) -> Session | None:
+    """The session at second 0, None if it was deployed before."""
+    run, store = load_run(spec, root), store_of(spec, root)
+    if store.snapshot(0).is_file():
+        return None
+    session = Session.open(run)
+    session.deploy()
+    store.write_snapshot(0, session.snapshot())
+    return session
 
 
 def replay_arrivals(spec: RunSpec, root: Path) -> None:
@@ -197,9 +203,9 @@ def control_windows(
 
 
 def _windows(
-    spec: RunSpec, root: Path, first: int, last: int, report: Report
+    spec: RunSpec, root: Path, first: int, last: int, report: Report, session: Session | None = None
 ) -> Iterator[dict[str, Any]]:
-    store, run, session = store_of(spec, root), None, None
+    store, run = store_of(spec, root), None
     for window in range(first, last + 1):
         commit = store.commit(window)
         if commit.is_file():
@@ -220,9 +226,9 @@ def run_all(
     with run_alone(spec, root):
         provision(spec, root, by)
         try:
-            deploy(spec, root)
+            session = _deployed(spec, root)
             replay_arrivals(spec, root)
-            return control_windows(spec, root, 0, spec.windows - 1, report)
+            return list(_windows(spec, root, 0, spec.windows - 1, report, session))
         finally:
             release(spec, root)
 
