@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from bisect import insort
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,22 +29,9 @@ class SizeRanking:
     lower_bound: float = 0.0
 
 
-class ImagePlaces:
-    """Places of the hosts that have the image of an operator, in order."""
-
-    def __init__(self, size: SizeRanking, places: Sequence[int]) -> None:
-        """``places`` had it from the beginning."""
-        self.size = size
-        self.cached = np.array(places, dtype=np.intp)
-        self.has = set(places)
-        self._places = list(places)
-
-    def add(self, place: int) -> list[int]:
-        """Add a host; returns all places, in order."""
-        self.has.add(place)
-        insort(self._places, place)
-        self.cached = np.array(self._places, dtype=np.intp)
-        return self._places
+def with_place(places: NDArray[np.intp], place: int) -> NDArray[np.intp]:
+    """Places of hosts in order, and one more."""
+    return np.insert(places, places.searchsorted(place), place)
 
 
 class BulkPlacement:
@@ -59,35 +45,34 @@ class BulkPlacement:
         """CPU and memory that are left on every host."""
         self.taken: list[int] = []
         """Places of hosts, in the order in which they got instances."""
-        self.images: dict[str, list[int]] = {}
+        self.images: dict[str, NDArray[np.intp]] = {}
         """Places of all hosts with the image of an operator, if placements added some."""
         self._sizes: dict[tuple[float, float], SizeRanking] = {}
 
     def places(
-        self, operators: Iterable[Operator], cached: Callable[[str], Sequence[int]]
+        self, operators: Iterable[Operator], cached: Callable[[str], NDArray[np.intp]]
     ) -> list[int | None]:
         """Place of the host for each operator; None where it fits nowhere any more.
 
         ``cached`` returns the places with the image of an operator, in order.
         """
         (cores, memory_mb), taken = self.left, self.taken
-        images: dict[str, ImagePlaces] = {}
+        known: dict[str, tuple[SizeRanking, NDArray[np.intp]]] = {}
         chosen: list[int | None] = []
         for op in operators:
-            image = images.get(op.name)
-            if image is None:
-                image = images[op.name] = ImagePlaces(self._size(op), cached(op.name))
-            size = image.size
+            if op.name not in known:
+                known[op.name] = self._size(op), cached(op.name)
+            size, having = known[op.name]
             if size.lower_bound == math.inf:  # nothing is freed here
                 chosen.append(None)
                 continue
             if size.counted < len(taken):
                 self._update(size)
             near, place = math.inf, -1
-            if image.has:
-                values = size.with_image[image.cached]
+            if len(having):
+                values = size.with_image[having]
                 at = values.argmin()
-                near, place = values.item(at), image.cached.item(at)
+                near, place = values.item(at), having.item(at)
             # The image only improves a host. The best host is one of the few with the image or the
             # best of all without it; the latter are searched only while they can still win.
             if near >= size.lower_bound:
@@ -98,14 +83,15 @@ class BulkPlacement:
                     continue
                 # The host leased first wins a tie.
                 near, place = min((near, place), (size.lower_bound, int(first)))
+                if place not in having:
+                    self.images[op.name] = having = with_place(having, place)
+                    known[op.name] = size, having
             cores[place] -= op.cpu_cores
             memory_mb[place] -= op.memory_mb
             taken.append(place)
             chosen.append(place)
             size.counted += 1
             self._recompute(size, place)
-            if place not in image.has:
-                self.images[op.name] = image.add(place)
         return chosen
 
     def _size(self, op: Operator) -> SizeRanking:

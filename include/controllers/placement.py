@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import insort
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from copy import copy
 from dataclasses import dataclass
@@ -10,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from include.controllers.bulk_placement import BulkPlacement
+from include.controllers.bulk_placement import BulkPlacement, with_place
 from include.controllers.host_selection import CACHE_FACTOR, uncached, uncached_of_one
 from include.model.host import Capacity
 from include.model.topology import Operator
@@ -61,8 +60,8 @@ class FreeCapacities(MutableMapping[str, FreeCapacity]):
         self._numbers = numbers
         self._cached: dict[str, list[int]] | None = None
         """Places of the hosts that had an image from the beginning, in order."""
-        self._cached_since: dict[str, list[int]] = {}
-        """The same for images that were added since. The lists are never written to."""
+        self._places_with: dict[str, NDArray[np.intp]] = {}
+        """Of images that were asked for, those that have it now. They are never written to."""
         self._images_since: dict[str, frozenset[str]] = {}
         self._gone: frozenset[str] = frozenset()
         self._booting: NDArray[np.intp] | None = None
@@ -76,7 +75,7 @@ class FreeCapacities(MutableMapping[str, FreeCapacity]):
         self._with_image("")  # computed here once, not in every copy
         other = copy(self)
         other._numbers = self._numbers.copy()
-        other._cached_since = dict(self._cached_since)
+        other._places_with = dict(self._places_with)
         other._images_since = dict(self._images_since)
         other._changed = list(self._changed)
         other._uncached = dict(self._uncached)
@@ -136,9 +135,9 @@ class FreeCapacities(MutableMapping[str, FreeCapacity]):
         self._uncached, self._changed = {}, []
         more: dict[int, set[str]] = {}
         for name, places in bulk.images.items():
-            for place in set(places).difference(self._with_image(name)):
+            for place in np.setdiff1d(places, self._with_image(name), assume_unique=True).tolist():
                 more.setdefault(place, set()).add(name)
-        self._cached_since |= bulk.images
+        self._places_with |= bulk.images
         for place, names in more.items():
             host = self._hosts[place]
             self._images_since[host] = self._images_on(host) | names
@@ -148,9 +147,7 @@ class FreeCapacities(MutableMapping[str, FreeCapacity]):
         return self._images_since.get(host) or self._images[host]
 
     def _put_image(self, name: str, place: int) -> None:
-        places = [*self._with_image(name)]
-        insort(places, place)
-        self._cached_since[name] = places
+        self._places_with[name] = with_place(self._with_image(name), place)
 
     def __delitem__(self, host: str) -> None:
         """Take a host out; nothing fits there any more."""
@@ -194,10 +191,11 @@ class FreeCapacities(MutableMapping[str, FreeCapacity]):
         # the few that have it.
         place = int(values.argmin())
         lowest = float(values[place])
-        if cached := self._with_image(op.name):
+        cached = self._with_image(op.name)
+        if len(cached):
             better = values[cached] * cache_factor
             at = int(better.argmin())
-            lowest, place = min((lowest, place), (float(better[at]), cached[at]))
+            lowest, place = min((lowest, place), (float(better[at]), int(cached[at])))
         return HostChoice(self._hosts[place], lowest) if lowest < np.inf else None
 
     def first(self, op: Operator) -> str | None:
@@ -244,14 +242,16 @@ class FreeCapacities(MutableMapping[str, FreeCapacity]):
         self._uncached[size] = (values, len(self._changed))
         return values
 
-    def _with_image(self, name: str) -> list[int]:
+    def _with_image(self, name: str) -> NDArray[np.intp]:
         """Places of the hosts that have the image, the earliest lease first."""
         if self._cached is None:
             self._cached = {}
             for host, place in self.place.items():
                 for image in self._images[host]:
                     self._cached.setdefault(image, []).append(place)
-        return self._cached_since.get(name) or self._cached.get(name, [])
+        if name not in self._places_with:
+            self._places_with[name] = np.array(self._cached.get(name, ()), dtype=np.intp)
+        return self._places_with[name]
 
     def _places_that_boot(self) -> NDArray[np.intp]:
         """Places of hosts that are not up; constant during one decision."""

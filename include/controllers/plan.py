@@ -193,14 +193,13 @@ class Plan:
 
     def counts_on(self, hosts: Collection[str]) -> NDArray[np.int64]:
         """Instances on ``hosts`` that this plan can still stop or move, shape (operators,)."""
-        gone = self._gone
-        counts = Counter(
-            instance.operator
+        rows = [
+            self._place[instance.operator]
             for host in hosts
-            for instance in self._observation.on_host(host)
-            if instance.instance not in gone
-        )
-        return np.array([counts[name] for name in self._place], dtype=np.int64)
+            for instance in self._observation.holding(host)
+            if not instance.stopping and instance.instance not in self._gone
+        ]
+        return np.bincount(np.array(rows, dtype=np.int64), minlength=len(self._place))
 
     def on_host(self, host: str) -> tuple[InstanceSample, ...]:
         """Instances on the host that this plan can still stop or move."""
