@@ -43,7 +43,7 @@ def write_experiment(
     when_busy = min(1.0, at_rest + job.demand_ms.value / 1000 * job.most_per_s)
     lag_s = 0.0 if math.isnan(job.quiet_lag_s) else job.quiet_lag_s
     each_per_s = float(read.load_per_s.mean()) / max(1.0, median_of(read.instances))
-    down_s = restart_down_s(job, each_per_s, job.planned_share)
+    down_s = restart_down_s(job, each_per_s, job.restart.planned_share)
     calibration = {
         "cpu_at_rest": round(at_rest, 4),
         "cpu_when_busy": round(when_busy, 4),
@@ -131,7 +131,7 @@ def restart_down_s(job: JobModel, each_per_s: float, share: float) -> float:
     meanwhile, d / (1 - b) of time, are late by d / 2 on average: as late in all as recorded.
     """
     asked_s = job.times.asked_restart_s
-    if asked_s is not None and share == job.planned_share:
+    if asked_s is not None and share == job.restart.planned_share:
         return round(asked_s, 2)
     busy = min(0.9, each_per_s / job.most_per_s)
     late_s2 = share * job.step_s * sum(job.restart.latency_excess_s)

@@ -23,8 +23,6 @@ from include.advise.request import BY_JOB
 from include.advise.restarts import (
     EPISODE_S,
     LEAST_SEEN,
-    PLANNED_RANGE,
-    PLANNED_SHARE,
     Restart,
     learned,
     restarts_in,
@@ -58,7 +56,6 @@ class JobModel:
     through the same readings, and ``known_to_per_s`` is the load of an instance up to which there
     were any: beyond it CPU and latency are not known. ``most_per_s`` is what an instance can
     process, ``cpu_at_most`` the highest CPU: what a job uses that is behind.
-    A scaling does ``planned_share`` of what ``restart`` does, within ``planned_range``;
     ``incidents_s`` are the times of restarts that no scaling explains. ``times`` says how that was
     known.
     """
@@ -76,8 +73,6 @@ class JobModel:
     quiet_latency_s: float
     cpu_noise: float
     restart: Restart
-    planned_share: float = PLANNED_SHARE
-    planned_range: tuple[float, float] = PLANNED_RANGE
     incidents_s: tuple[float, ...]
     notes: tuple[str, ...]
     times: ScalingTimes = ScalingTimes()  # noqa: RUF009  frozen
@@ -153,7 +148,7 @@ def fit(recording: Recording) -> JobModel:
         raise SpecError(recording.name, [problem])
     changed = lasting_changes(read.instances, read.dip_steps)
     own = [start for start in starts if not changed[max(0, start - 4) : start + 4].any()]
-    restarts, notes = learned(read, own, changed, (rates, shares))
+    restart, times, notes = learned(read, own, changed, (rates, shares))
     sizes = np.unique(np.round(read.instances[settled]))
     if sizes.size == 1:
         notes.append(
@@ -179,16 +174,10 @@ def fit(recording: Recording) -> JobModel:
         quiet_latency_s=median_of(read.latency_s[settled]),
         cpu_noise=float(np.std(cpu - predicted)),
         cpu_residuals=tuple((cpu - predicted).round(4).tolist()),
-        restart=restarts.restart,
-        planned_share=restarts.planned_share,
-        planned_range=restarts.planned_range,
+        restart=restart,
         incidents_s=tuple(float(read.times_s[start]) for start in own),
         notes=(*read.notes, *notes),
-        times=ScalingTimes(
-            start_up=start_up_in(recording, TAKES_S),
-            by_scaling=restarts.by_scaling,
-            by_itself=restarts.by_itself,
-        ),
+        times=replace(times, start_up=start_up_in(recording, TAKES_S)),
     )
 
 
@@ -200,22 +189,20 @@ def with_times(job: JobModel, start_up_s: float | None, restart_s: float | None)
         times = replace(times, start_up=_as_asked(start_up_s, "--start-up-s"))
     if restart_s is None:
         return replace(job, times=times)
-    restart, share = timed(job.restart, job.quiet_lag_s, job.step_s, restart_s)
     asked_s = _as_asked(restart_s, "--restart-s")
     times = replace(times, by_scaling=asked_s, asked_restart_s=restart_s)
-    return replace(
-        job, times=times, restart=restart, planned_share=share, planned_range=(share, share)
-    )
+    restart = timed(job.restart, job.quiet_lag_s, job.step_s, restart_s)
+    return replace(job, times=times, restart=restart)
 
 
 def drawn(job: JobModel, seed: int) -> JobModel:
     """The model of one replay, as what a scaling does is not known for certain: the first seed has
     its middle, the second the most, the third the least, and others any of what is between."""
-    low, high = (max(LEAST_PLANNED, end) for end in job.planned_range)
-    ends = {0: job.planned_share, 1: job.planned_share, 2: high, 3: low}
+    low, high = (max(LEAST_PLANNED, end) for end in job.restart.planned_range)
+    ends = {0: job.restart.planned_share, 1: job.restart.planned_share, 2: high, 3: low}
     if seed not in ends:
         ends[seed] = low * (high / low) ** float(np.random.default_rng(seed).uniform())
-    return replace(job, planned_share=ends[seed])
+    return replace(job, restart=replace(job.restart, planned_share=ends[seed]))
 
 
 def _as_asked(seconds: float, option: str) -> EstimatedTime:

@@ -171,7 +171,7 @@ class _World:
         """Instances start first, and then the job does again what it does in a restart; a
         deployment that is asked for takes its time at once."""
         conditions, graph = self.conditions, self.operators.graph
-        takes_s, down_s = conditions.takes_s, self._down_s(self.job.planned_share)
+        takes_s, down_s = conditions.takes_s, self._down_s(self.job.restart.planned_share)
         if conditions.redeploy_s:
             takes_s, down_s = 0.0, max(takes_s, conditions.redeploy_s)
         items = {one: float(of.mean()) * self.job.step_s for one, of in self._reach.items()}

@@ -167,7 +167,7 @@ class _Replay:
             return
         before = self.columns[0, step - 1] if step else float(self.conditions.instances_at_start)
         if step and instances != before and not self.conditions.redeploy_s:
-            self.restarted, self.weight = step, job.planned_share
+            self.restarted, self.weight = step, job.restart.planned_share
         if step in self.incidents:
             self.restarted, self.weight, self.started_s = step, 1.0, now_s
         can = max(1, instances) / self._most_to_mean(instances) * job.most_per_s * step_s

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from include.advise.readings import Flags, Readings, median_of
-from include.advise.times import DRAWS, EstimatedTime, FittedValue
+from include.advise.times import DRAWS, EstimatedTime, FittedValue, ScalingTimes
 from include.workloads.recordings.recording import FloatArray
 
 EPISODE_S = 180.0
@@ -30,53 +30,32 @@ class Restart:
     """What a restart does to readings, by step from its beginning: the mean of those recorded.
 
     ``cpu_excess`` is a share that comes on top, ``lag_s`` the records that wait over the load,
-    ``latency_excess_s`` what comes on top of the latency. Empty where none was recorded.
+    ``latency_excess_s`` what comes on top of the latency. Empty where none was recorded. A scaling
+    does ``planned_share`` of it, within ``planned_range``.
     """
 
     cpu_excess: tuple[float, ...] = ()
     lag_s: tuple[float, ...] = ()
     latency_excess_s: tuple[float, ...] = ()
     seen: int = 0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LearnedRestarts:
-    """A restart, what a scaling does of it (and from what to what that may be), and how late
-    records are by either, in seconds."""
-
-    restart: Restart
-    planned_share: float
-    planned_range: tuple[float, float]
-    by_scaling: EstimatedTime
-    by_itself: EstimatedTime
+    planned_share: float = PLANNED_SHARE
+    planned_range: tuple[float, float] = PLANNED_RANGE
 
 
 def learned(
     read: Readings, own: list[int], changed: Flags, curve: tuple[FloatArray, FloatArray]
-) -> tuple[LearnedRestarts, list[str]]:
-    """What the restarts at ``own`` and the scalings where instances have ``changed`` tell, and
-    notes on it; ``curve`` is the usual CPU: rates of an instance and shares."""
+) -> tuple[Restart, ScalingTimes, list[str]]:
+    """What the restarts at ``own`` and the scalings where instances have ``changed`` tell, how late
+    records are by either, and notes; ``curve`` is the usual CPU: rates of an instance and shares.
+    """
     scaled = _scalings(read, changed)
-    itself, notes = _episodes(read, own, *curve)
-    scaling, _ = _episodes(read, scaled, *curve)
-    restart, share, notes = _compared(itself, scaling, notes)
-    late, planned = _late(read, own), _late(read, scaled)
+    restart, notes = _compared(_mean_of(read, own, *curve), _mean_of(read, scaled, *curve))
+    late, planned, share = _late(read, own), _late(read, scaled), restart.planned_share
     by_scaling = _by_scaling(late, planned, share * max(restart.latency_excess_s, default=0.0))
-    return LearnedRestarts(
-        restart=restart,
-        planned_share=share,
-        planned_range=_range_of(share, by_scaling),
-        by_scaling=by_scaling,
-        by_itself=_by_itself(late),
-    ), notes
-
-
-def _range_of(share: float, by_scaling: EstimatedTime) -> tuple[float, float]:
-    """The interval of what was fitted, as shares; what is thought possible where nothing was."""
-    fitted = by_scaling.value
-    if fitted is None:
-        return PLANNED_RANGE
-    return share * fitted.low / fitted.value, share * fitted.high / fitted.value
+    if (fitted := by_scaling.value) is not None:
+        ends = share * fitted.low / fitted.value, share * fitted.high / fitted.value
+        restart = replace(restart, planned_range=ends)
+    return restart, ScalingTimes(by_scaling=by_scaling, by_itself=_by_itself(late)), notes
 
 
 def _whole(read: Readings, starts: list[int]) -> list[int]:
@@ -133,24 +112,24 @@ def _interval(value: float, draws: FloatArray) -> FittedValue:
     return FittedValue(value=value, low=min(value, float(low)), high=max(value, float(high)))
 
 
-def timed(
-    restart: Restart, quiet_lag_s: float, step_s: float, restart_s: float
-) -> tuple[Restart, float]:
-    """The restart, and the share of it that keeps records waiting for ``restart_s`` at most.
+def timed(restart: Restart, quiet_lag_s: float, step_s: float, restart_s: float) -> Restart:
+    """The restart of which a scaling does what keeps records waiting for ``restart_s`` at most.
 
     Where none was recorded: a pause after which what waited is made up for at the same speed.
     """
     peak_s = max(restart.latency_excess_s, default=0.0)
     if peak_s > 0:
-        return restart, restart_s / peak_s
+        share = restart_s / peak_s
+        return replace(restart, planned_share=share, planned_range=(share, share))
     steps = np.arange(round(EPISODE_S / step_s)) * step_s
     late = np.maximum(0.0, restart_s - steps)
-    lag = np.nan_to_num(quiet_lag_s) + late
-    zeros = (0.0,) * steps.size
-    made = Restart(
-        cpu_excess=zeros, lag_s=tuple(lag.tolist()), latency_excess_s=tuple(late.tolist())
+    return Restart(
+        cpu_excess=(0.0,) * steps.size,
+        lag_s=tuple((np.nan_to_num(quiet_lag_s) + late).tolist()),
+        latency_excess_s=tuple(late.tolist()),
+        planned_share=1.0,
+        planned_range=(1.0, 1.0),
     )
-    return made, 1.0
 
 
 def restarts_in(read: Readings) -> list[int]:
@@ -174,35 +153,33 @@ def _scalings(read: Readings, changed: Flags) -> list[int]:
     return [int(step) - round(BEFORE_S / read.step_s) for step in steps[apart]]
 
 
-def _compared(own: Restart, scaling: Restart, notes: list[str]) -> tuple[Restart, float, list[str]]:
-    """The restart that counts, what a scaling does of it, and what ``notes`` say then: latency
-    that comes on top, added up over an episode."""
+def _compared(own: Restart, scaling: Restart) -> tuple[Restart, list[str]]:
+    """The restart that counts with what a scaling does of it, and notes: latency that comes on top,
+    added up over an episode."""
     late_s, planned_s = sum(own.latency_excess_s), sum(scaling.latency_excess_s)
-    if scaling.seen >= LEAST_SEEN and planned_s > 0:
-        if not own.seen:
-            note = f"what a scaling does is the mean of {scaling.seen} that were recorded"
-            return scaling, 1.0, [f"{note}; no other restart was"]
-        if own.seen >= LEAST_SEEN and late_s > 0:
-            share = planned_s / late_s
-            note = f"a scaling does {share:.2f} of what a restart does by itself"
-            return own, share, [*notes, f"{note} ({scaling.seen} and {own.seen} recorded)"]
+    told = scaling.seen >= LEAST_SEEN and planned_s > 0
+    if told and not own.seen:
+        note = f"what a scaling does is the mean of {scaling.seen} that were recorded"
+        return replace(scaling, planned_share=1.0), [f"{note}; no other restart was"]
     if not own.seen:
-        return own, PLANNED_SHARE, notes
+        return own, ["no restart was recorded, so scaling costs nothing in the model; record one"]
+    mean = f"what a restart does is the mean of {own.seen} that were recorded"
+    if told and own.seen >= LEAST_SEEN and late_s > 0:
+        share = planned_s / late_s
+        note = f"a scaling does {share:.2f} of what a restart does by itself"
+        recorded = f"{note} ({scaling.seen} and {own.seen} recorded)"
+        return replace(own, planned_share=share), [mean, recorded]
     note = f"fewer than {LEAST_SEEN} scalings, or restarts by themselves, were recorded: that a"
     low, high = PLANNED_RANGE
     assumed = f"{note} scaling does {low:g} to {high:g} times what a restart does is assumed"
-    return own, PLANNED_SHARE, [*notes, assumed]
+    return own, [mean, assumed]
 
 
-def _episodes(
-    read: Readings, starts: list[int], rates: FloatArray, shares: FloatArray
-) -> tuple[Restart, list[str]]:
-    """The mean restart of those that no change of the instances explains."""
+def _mean_of(read: Readings, starts: list[int], rates: FloatArray, shares: FloatArray) -> Restart:
+    """The mean of the restarts that begin at these steps."""
     steps, whole = round(EPISODE_S / read.step_s), _whole(read, starts)
     if not whole:
-        return Restart(), [
-            "no restart was recorded, so scaling costs nothing in the model; record one"
-        ]
+        return Restart()
     rows = np.array(whole)[:, None] + np.arange(steps)
     each = read.load_per_s[rows] / np.maximum(read.instances[rows], 1.0)
     usual = np.interp(each, rates, shares)
@@ -211,10 +188,9 @@ def _episodes(
         cpu = np.nanmean(read.cpu_share[rows] - usual, axis=0)
         lag = np.nanmean(read.lag_items[rows] / np.maximum(read.load_per_s[rows], 1.0), axis=0)
         late = np.nanmean(read.latency_s[rows], axis=0) - median_of(read.latency_s)
-    restart = Restart(
+    return Restart(
         cpu_excess=tuple(np.nan_to_num(cpu).tolist()),
         lag_s=tuple(np.nan_to_num(lag).tolist()),
         latency_excess_s=tuple(np.maximum(0.0, np.nan_to_num(late)).tolist()),
         seen=len(whole),
     )
-    return restart, [f"what a restart does is the mean of {len(whole)} that were recorded"]

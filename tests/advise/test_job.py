@@ -224,14 +224,14 @@ def test_capacity_is_what_restarts_reach_and_not_the_highest_reading() -> None:
 
 def test_replays_are_spread_over_what_a_scaling_may_do() -> None:
     known = fit(with_scalings(1.4, RESTARTS, SCALED[:3]))
-    shares = [drawn(known, seed).planned_share for seed in range(1, 20)]
+    shares = [drawn(known, seed).restart.planned_share for seed in range(1, 20)]
     assert shares[:3] == [PLANNED_SHARE, PLANNED_RANGE[1], PLANNED_RANGE[0]]
     assert min(shares[3:]) >= PLANNED_RANGE[0]
     assert max(shares[3:]) <= PLANNED_RANGE[1]
     assert len(set(shares)) == len(shares)
     told = fit(with_scalings(1.4, tuple(one + 50 for one in SCALED[::4]), SCALED))
-    low, high = (drawn(told, seed).planned_share for seed in (3, 2))
-    assert low <= told.planned_share <= high
+    low, high = (drawn(told, seed).restart.planned_share for seed in (3, 2))
+    assert low <= told.restart.planned_share <= high
     assert high - low < 0.2
 
 
@@ -286,14 +286,14 @@ def with_scalings(share: float, restarts: tuple[int, ...], scaled: tuple[int, ..
 def test_of_few_scalings_nothing_is_concluded() -> None:
     model = fit(with_scalings(1.4, RESTARTS, SCALED[:3]))
 
-    assert model.planned_share == PLANNED_SHARE
+    assert model.restart.planned_share == PLANNED_SHARE
     assert any("fewer than 5 scalings" in note for note in model.notes)
 
 
 def test_where_only_scalings_restart_the_job_they_are_what_a_restart_is() -> None:
     model = fit(with_scalings(1.0, (), SCALED))
 
-    assert model.planned_share == 1.0
+    assert model.restart.planned_share == 1.0
     assert max(model.restart.latency_excess_s) == pytest.approx(max(LATENCY_EXCESS_S), rel=0.05)
     assert model.incidents_s == ()
 
@@ -317,7 +317,7 @@ def test_gaps_of_a_recorder_are_no_scalings() -> None:
     assert scalings_of(readings_of(with_gaps(recorded, GAPS)).instances, STEP_S) == 0
     assert cut.times.by_scaling.value is whole.times.by_scaling.value is None
     assert "0 scalings" in cut.times.by_scaling.said
-    assert cut.planned_share == whole.planned_share
+    assert cut.restart.planned_share == whole.restart.planned_share
 
 
 def test_a_change_across_a_gap_is_of_unknown_time_and_fits_nothing() -> None:

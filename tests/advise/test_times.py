@@ -80,7 +80,7 @@ def test_few_scale_ups_and_those_that_were_given_up_tell_nothing() -> None:
 def test_the_restart_by_a_scaling_is_found_again_and_its_interval_covers_it(share: float) -> None:
     own = tuple(one + 50 for one in SCALED[::4])
     model = fit(with_scalings(share, own, SCALED))
-    assert model.planned_share == pytest.approx(share, abs=0.05)
+    assert model.restart.planned_share == pytest.approx(share, abs=0.05)
     assert any("of what a restart does by itself" in note for note in model.notes)
     times = model.times
     for found, truth_s in ((times.by_scaling, share * PEAK_S), (times.by_itself, PEAK_S)):
@@ -103,7 +103,7 @@ def test_what_a_user_knows_goes_before_what_was_fitted() -> None:
     own = tuple(one + 50 for one in SCALED[::4])
     job = with_times(fit(with_scalings(0.3, own, SCALED)), 90.0, 6.0)
     assert job.takes_s == 90
-    assert job.planned_share * max(job.restart.latency_excess_s) == pytest.approx(6)
+    assert job.restart.planned_share * max(job.restart.latency_excess_s) == pytest.approx(6)
     assert "--start-up-s" in job.times.start_up.said
     assert "--restart-s" in job.times.by_scaling.said
 
@@ -112,7 +112,7 @@ def test_what_a_user_knows_goes_before_what_was_fitted() -> None:
 def test_a_restart_can_be_asked_for_where_none_was_recorded(restart_s: float) -> None:
     job = with_times(fit(recording(Truth(), daily())), None, restart_s)
     assert max(job.restart.latency_excess_s) == pytest.approx(restart_s)
-    assert job.planned_share == 1
+    assert job.restart.planned_share == 1
     assert job.takes_s == TAKES_S
 
 
@@ -120,7 +120,9 @@ def test_both_options_reach_the_replay_and_wrong_ones_are_told(tmp_path: Path) -
     asked = small_request(tmp_path, objective="latency p95 < 2 s", start_up_s=70.0, restart_s=3.0)
     case = case_of(asked)
     assert case.question.conditions.takes_s == 70
-    assert case.job.planned_share * max(case.job.restart.latency_excess_s) == pytest.approx(3)
+    assert case.job.restart.planned_share * max(case.job.restart.latency_excess_s) == pytest.approx(
+        3
+    )
     with pytest.raises(SpecError) as error:
         case_of(replace(asked, start_up_s=-1, restart_s=1e9))
     assert [one.split(":")[0] for one in error.value.problems] == ["start_up_s", "restart_s"]
