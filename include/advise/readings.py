@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.ndimage import median_filter
 
 from include.model.errors import SpecError
 from include.workloads.recordings import Recording, evenly, filled
@@ -108,14 +109,17 @@ def _load(even: Recording, step_s: float) -> tuple[FloatArray, str]:
     whole = np.interp(np.arange(values.size), measured, values[measured])
     if name == "arrivals_per_s":
         return whole, "the load is what arrived, as recorded"
-    half = round(LOAD_WINDOW_S / 2 / step_s)
-    padded = np.pad(whole, half, mode="edge")
-    around = np.lib.stride_tricks.sliding_window_view(padded, 2 * half + 1)
     note = (
         f"the load is the median of what was processed within {LOAD_WINDOW_S:g} s: what waited "
         "during a restart and came after it is spread"
     )
-    return np.median(around, axis=1), note
+    return _median_around(whole, round(LOAD_WINDOW_S / 2 / step_s)), note
+
+
+def _median_around(values: FloatArray, steps: int) -> FloatArray:
+    """Of so many before and after each; beyond the ends are the first and the last."""
+    medians: FloatArray = median_filter(values, 2 * steps + 1, mode="nearest")
+    return medians
 
 
 def median_of(values: FloatArray) -> float:
@@ -129,10 +133,7 @@ def lasting_counts(instances: FloatArray, dip_steps: int) -> FloatArray:
 
     Where nothing was read the last count holds, before the first reading that one.
     """
-    padded = np.pad(held_counts(instances), dip_steps, mode="edge")
-    around = np.lib.stride_tricks.sliding_window_view(padded, 2 * dip_steps + 1)
-    lasting: FloatArray = np.round(np.median(around, axis=1))
-    return lasting
+    return np.round(_median_around(held_counts(instances), dip_steps))
 
 
 def lasting_changes(instances: FloatArray, dip_steps: int) -> Flags:
@@ -149,9 +150,6 @@ def lasting_changes(instances: FloatArray, dip_steps: int) -> Flags:
 
 def held_counts(values: FloatArray) -> FloatArray:
     """Absent readings as the last one before them, or the first one after, rounded; 0 of none."""
-    measured = np.flatnonzero(~np.isnan(values))
-    if measured.size == 0:
-        return np.zeros(values.size)
-    before = np.searchsorted(measured, np.arange(values.size), side="right") - 1
-    counts: FloatArray = np.round(values[measured[np.maximum(0, before)]])
-    return counts
+    from pandas import Series
+
+    return np.round(Series(values).ffill().bfill().fillna(0).to_numpy(dtype=np.float64))
