@@ -15,14 +15,14 @@ import numpy as np
 
 from include.advise.bill import HostBound, bound_of
 from include.advise.candidates import CAPPED, Policy, fixed
-from include.advise.case import Case, Question, load_of, seeded
+from include.advise.case import Case, Question, seeded
 from include.advise.job import JobModel
 from include.advise.margins import CANNOT_TELL, HOLDS, MISSES, share_range, verdict
 from include.advise.outcomes import (
     PolicyOutcome,
     measure_policy,
     measure_recorded,
-    outcome,
+    over_seeds,
     replayed,
 )
 from include.advise.ranking import PolicyRow, build_ranking
@@ -62,9 +62,7 @@ class Answer:
     instances they started with throughout.
     """
 
-    question: Question
-    job: JobModel
-    read: Readings
+    case: Case
     as_run: PolicyRow
     rows: tuple[PolicyRow, ...]
     idle: tuple[PolicyRow, ...]
@@ -77,23 +75,21 @@ class Answer:
     fidelity: tuple[tuple[str, float, float], ...]
     """Of the model fed with recorded load and instances: name, mean as replayed, as recorded; and
     the share within the limit of the recorded policy, where that is known. NaN: not recorded."""
-    recorded: Policy | None = None
-    """What scaled the recorded job; None where that is not known."""
     against: tuple[str, ...] = ()
     """What a second recording of the job says against it."""
 
     @property
     def currency(self) -> str:
         """In what the book counts."""
-        book = self.question.book
+        book = self.case.question.book
         return book.currency if isinstance(book, CloudPriceBook) else PAPER_UNITS
 
     @property
     def trade(self) -> str:
         """What the first policy costs and holds beside the job as it was run; where the job was run
         under it, what its range does not know."""
-        now, best, limit = self.as_run, self.best, f"{self.question.objective.limit_s:g} s"
-        if self.recorded and best.policy == self.recorded.name:
+        now, best, limit = self.as_run, self.best, f"{self.case.question.objective.limit_s:g} s"
+        if self.case.recorded and best.policy == self.case.recorded.name:
             return (
                 f"The job was recorded under {best.policy}: its range lies between the replay and "
                 "this recording, and other days may be outside it."
@@ -124,13 +120,13 @@ class Answer:
     def untold(self) -> str:
         """The first policy that may hold the objective for less, and what would tell; empty
         where there is none."""
-        best, goal = self.recommended, self.question.objective
+        best, goal = self.recommended, self.case.question.objective
         for row in self.rows:
             dear = best is not None and row.cost_per_month >= best.cost_per_month
             if row.holds != CANNOT_TELL or row.share_within < goal.share or dear or row.guessed:
                 continue
-            more = f" (above {self.job.known_to_per_s:,.0f} records/s), such as with fewer of them"
-            more *= "load" in row.to_record
+            known = f"{self.case.job.known_to_per_s:,.0f} records/s"
+            more = f" (above {known}), such as with fewer of them" * ("load" in row.to_record)
             return (
                 f"{row.policy} may hold {goal} at {row.cost_per_month:,.2f} {self.currency} a "
                 f"month ({row.lowest_cost:,.2f} to {row.highest_cost:,.2f}), which cannot be told "
@@ -145,12 +141,12 @@ class Answer:
             return ""
         first, count = self.idle[0], len(self.idle)
         names = "; ".join(f"{row.policy}{'*' * row.guessed}" for row in self.idle)
-        size = f"{self.question.conditions.instances_at_start} instances from beginning to end"
+        at_start = self.case.question.conditions.instances_at_start
         words = {HOLDS: "holds", MISSES: "misses", CANNOT_TELL: "may hold"}
         held = f"{words[first.holds]} the objective at {first.cost_per_month:,.2f}"
         return (
             f"{count} {'policy' if count == 1 else 'policies'} never scaled ({names}), but kept "
-            f"{size}, which {held} {self.currency} a month."
+            f"{at_start} instances from beginning to end, which {held} {self.currency} a month."
         )
 
     @property
@@ -161,7 +157,7 @@ class Answer:
     @property
     def most_needed(self) -> int:
         """Instances that the highest load takes when each does the most that was seen."""
-        return int(np.ceil(float(self.read.load_per_s.max()) / self.job.most_per_s))
+        return int(np.ceil(float(self.case.read.load_per_s.max()) / self.case.job.most_per_s))
 
 
 def advise(case: Case, folder: Path, report: Callable[[str], None] = lambda _: None) -> Answer:
@@ -192,9 +188,7 @@ def answer_of(case: Case, folder: Path, report: Callable[[str], None] = lambda _
         report(f"  {row.policy}: {row.cost_per_month:,.2f} a month, {share}, holds: {row.holds}")
     first = seeded(case.question, 1).conditions
     return Answer(
-        question=case.question,
-        job=case.job,
-        read=case.read,
+        case=case,
         as_run=as_run,
         rows=tuple(rows),
         idle=tuple(idle),
@@ -204,7 +198,6 @@ def answer_of(case: Case, folder: Path, report: Callable[[str], None] = lambda _
         shown=replayed(case.job, case.read.load_per_s, first, policies[best.policy]),
         what_if=what_if(case, rows[:ASKED_WHAT_IF], report),
         fidelity=(*_fidelity(case.job, case.read), *share_of_recorded(case, as_run)),
-        recorded=case.recorded,
     )
 
 
@@ -225,36 +218,27 @@ def what_if(
 ) -> tuple[WhatIf, ...]:
     """The policies of the rows again, one thing changed at a time, with every seed of the
     ranking."""
-    seeds = range(1, case.question.seeds + 1)
     policies = {policy.name: policy for policy in case.policies}
-    trials = [
-        (change, factor, question, _with_most(policies[row.policy], case.question, question), row)
-        for (change, factor, question), row in product(_changes(case.question), rows)
-    ]
-    replays = [
-        (case.job, factor * load_of(case.read, seed), seeded(question, seed), policy)
-        for _, factor, question, policy, _ in trials
-        for seed in seeds
-    ]
+    seeds, answers = case.question.seeds, list[WhatIf]()
     with ProcessPoolExecutor(AT_ONCE) as pool:
-        outcomes = []
-        for replay in pool.map(outcome, *zip(*replays, strict=True)):
-            outcomes.append(replay)
-            done = len(outcomes)
-            if done % len(seeds) == 0:
-                change, _, _, policy, _ = trials[done // len(seeds) - 1]
-                report(f"tried {policy.name}: {change} ({done} of {len(replays)} replays)")
-    by_trial = [outcomes[at : at + len(seeds)] for at in range(0, len(outcomes), len(seeds))]
-    return tuple(
-        WhatIf(
-            change=change,
-            policy=policy.name,
-            cost=fmean(one.cost_per_month for one in by_seed),
-            within=fmean(one.share_within for one in by_seed),
-            holds=_holds(case, question, row, policy, by_seed),
-        )
-        for (change, _, question, policy, row), by_seed in zip(trials, by_trial, strict=True)
-    )
+        trials = [
+            (change, changed, row, policy, pool.submit(over_seeds, case, changed, policy, factor))
+            for (change, factor, changed), row in product(_changes(case.question), rows)
+            for policy in [_with_most(policies[row.policy], case.question, changed)]
+        ]
+        for change, changed, row, policy, replays in trials:
+            by_seed = replays.result()
+            one = WhatIf(
+                change=change,
+                policy=policy.name,
+                cost=fmean(run.cost_per_month for run in by_seed),
+                within=fmean(run.share_within for run in by_seed),
+                holds=_holds(case, changed, row, policy, by_seed),
+            )
+            answers.append(one)
+            count = f"{seeds * len(answers)} of {seeds * len(trials)} replays"
+            report(f"tried {policy.name}: {change} ({count})")
+    return tuple(answers)
 
 
 def _holds(
@@ -342,9 +326,6 @@ def share_of_recorded(case: Case, as_run: PolicyRow) -> Iterable[tuple[str, floa
     over the seeds), and recorded."""
     policy, question = case.recorded, case.question
     if policy is not None:
-        replays = (
-            outcome(case.job, load_of(case.read, seed), seeded(question, seed), policy)
-            for seed in range(1, question.seeds + 1)
-        )
+        replays = over_seeds(case, question, policy)
         name = f"share within {question.objective.limit_s:g} s, {policy.name}"
         yield name, fmean(one.share_within for one in replays), as_run.share_within

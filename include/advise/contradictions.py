@@ -41,7 +41,7 @@ def advise_beside(
 def contradictions(answer: Answer, other: Answer) -> list[str]:
     """A sentence for every policy that holds the objective by one recording, misses it by the
     other."""
-    names = answer.job.name, other.job.name
+    names = answer.case.job.name, other.case.job.name
     others = {row.policy: row for row in (*other.rows, *other.idle)}
     sentences = []
     for row in (*answer.rows, *answer.idle):

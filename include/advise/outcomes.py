@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import fmean
@@ -76,31 +76,40 @@ class ReplayOutcome(PolicyOutcome):
 
 def measure_policy(case: Case, position: int, folder: Path) -> Path:
     """Replay the policy at ``position`` with every seed; write its rows, and return the file."""
-    policy, outcomes = case.policies[position], dict[int, PolicyOutcome]()
-    for seed in range(1, case.question.seeds + 1):
-        load = load_of(case.read, seed)
-        outcomes[seed] = outcome(case.job, load, seeded(case.question, seed), policy)
-    margin = case.margin(policy)
+    policy = case.policies[position]
+    outcomes, margin = over_seeds(case, case.question, policy), case.margin(policy)
     if case.recorded is not None and policy.name == case.recorded.name:
         outcomes, margin = _beside_recorded(outcomes, recorded_outcome(case.read, case.question))
-    rows = [_row(case, position + 1, policy, seed, one, margin) for seed, one in outcomes.items()]
+    rows = [
+        _row(case, position + 1, policy, seed, one, margin) for seed, one in enumerate(outcomes, 1)
+    ]
     return _write(folder, position + 1, rows)
 
 
+def over_seeds(
+    case: Case, question: Question, policy: Policy, load_factor: float = 1.0
+) -> list[PolicyOutcome]:
+    """A replay of the policy with every seed, of so many times the recorded load."""
+    return [
+        outcome(case.job, load_factor * load_of(case.read, seed), seeded(question, seed), policy)
+        for seed in range(1, question.seeds + 1)
+    ]
+
+
 def _beside_recorded(
-    outcomes: Mapping[int, PolicyOutcome], as_run: PolicyOutcome
-) -> tuple[dict[int, PolicyOutcome], Margin]:
+    outcomes: Sequence[PolicyOutcome], as_run: PolicyOutcome
+) -> tuple[list[PolicyOutcome], Margin]:
     """Replays of the policy that was recorded itself: the share is between theirs and what was
     recorded, and how far off its cost is, is known."""
-    off = as_run.cost_per_month / fmean(one.cost_per_month for one in outcomes.values()) - 1
-    between = {
-        seed: replace(
+    off = as_run.cost_per_month / fmean(one.cost_per_month for one in outcomes) - 1
+    between = [
+        replace(
             one,
             known_share=min(one.share_within, as_run.share_within),
             possible_share=max(one.share_within, as_run.share_within),
         )
-        for seed, one in outcomes.items()
-    }
+        for one in outcomes
+    ]
     return between, Margin(cost=abs(off))
 
 

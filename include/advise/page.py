@@ -62,7 +62,7 @@ def page_of(answer: Answer, how_to_use: str, pasted: str) -> str:
 
 def origin_of(answer: Answer) -> str:
     """Where the price is from."""
-    book = answer.question.book
+    book = answer.case.question.book
     if not isinstance(book, CloudPriceBook):
         return f"the book {book.name}, in the cost units of the papers"
     where = f"{book.provider}, {book.region}, {book.instance_type}"
@@ -72,7 +72,7 @@ def origin_of(answer: Answer) -> str:
 def _tradeoff(answer: Answer) -> str:
     """Cost of a month against the share within the limit, a point per policy."""
     figure, (axis,) = panels([3.2])
-    share = 100 * answer.question.objective.share
+    share = 100 * answer.case.question.objective.share
     most = max(row.cost_per_month for row in (answer.as_run, *answer.rows))
     groups: list[tuple[bool, Place, list[int], list[Place]]] = []
     for row in (answer.as_run, *answer.rows):
@@ -111,7 +111,7 @@ def _tradeoff(answer: Answer) -> str:
     axis.set_xlim(left=0)
     axis.set_ylim(max(0.0, share - SHOWN_BELOW), 100 + SHOWN_BELOW / 20)
     axis.set_xlabel(f"cost of a month, {answer.currency}")
-    axis.set_ylabel(f"% within {answer.question.objective.limit_s:g} s")
+    axis.set_ylabel(f"% within {answer.case.question.objective.limit_s:g} s")
     description = "Cost against objective; dashed: the objective, dotted: the bound"
     return as_svg(figure, "tradeoff", description)
 
@@ -126,12 +126,12 @@ def _spans(numbers: Sequence[int]) -> str:
 def _over_time(answer: Answer, name: str) -> str:
     """Load, and instances as run, as advised, and of the bound."""
     figure, (above, below) = panels([1.6, 2.4])
-    read, step_s = answer.read, answer.read.step_s
+    read, step_s = answer.case.read, answer.case.read.step_s
     every = max(1, read.load_per_s.size // MOST_POINTS)
     hours = np.arange(0, read.load_per_s.size, every) * step_s / 3600
     above.plot(hours, read.load_per_s[::every], color=LOAD, linewidth=1)
     titled(above, "Load, records per second")
-    per_host = answer.question.conditions.instances_per_host
+    per_host = answer.case.question.conditions.instances_per_host
     series: Sequence[tuple[str, FloatArray, str]] = (
         ("as it was run", read.instances, WAITING),
         (name, answer.shown.instances, INSTANCES),

@@ -30,16 +30,16 @@ def publish_answer(answer: Answer, folder: Path) -> Path:
     """
     published = folder / PUBLISHED
     rows, schema = read_staged(folder, ADVICE_RANKING), schema_of(ADVICE_RANKING)
-    question = answer.question
-    apply, pasted = configuration(answer.policy, question.conditions, question.platforms)
-    steps = f"{to_stop(answer.policy, answer.recorded)} {apply}".lstrip()
+    case, conditions = answer.case, answer.case.question.conditions
+    apply, pasted = configuration(answer.policy, conditions, case.question.platforms)
+    steps = f"{to_stop(answer.policy, case.recorded)} {apply}".lstrip()
     with new_folder(published) as draft:
         write_bytes(draft / PAGE, page_of(answer, steps, pasted).encode())
         write_bytes(draft / CONFIGURATION, f"{_heading(answer, steps, pasted)}{pasted}".encode())
         for suffix, write in WRITERS.items():
             text = write(rows, schema)
             write_bytes(draft / f"{ADVICE_RANKING}.{suffix}", text.encode())
-        write_experiment(answer.job, answer.read, answer.question.conditions, draft)
+        write_experiment(case.job, case.read, conditions, draft)
         swap_in(draft, published)
     return published
 
@@ -51,5 +51,5 @@ def _heading(answer: Answer, steps: str, pasted: str) -> str:
     held = "it cannot be told whether it holds"
     if answer.recommended or answer.best.holds == MISSES:
         held = "holds" if answer.recommended else "misses"
-    lines = [f"{answer.best.policy}: {held} {answer.question.objective}", *wrap(steps, LINE)]
+    lines = [f"{answer.best.policy}: {held} {answer.case.question.objective}", *wrap(steps, LINE)]
     return "".join(f"# {line}\n" for line in lines)

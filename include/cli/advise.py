@@ -291,8 +291,8 @@ def graph_lines(graph: JobGraph) -> list[str]:
 
 def advice_table(answer: Answer) -> str:
     """The answer, as the terminal shows it."""
-    best, goal = answer.recommended, answer.question.objective
-    most = answer.question.conditions.max_instances
+    best, goal = answer.recommended, answer.case.question.objective
+    most = answer.case.question.conditions.max_instances
     if best:
         won = f"{round(best.share_cheapest * best.seeds)} of {best.seeds}"
         cost = f"{cost_range(best)} {answer.currency} a month; the cheapest with {won} seeds"
