@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -24,10 +24,14 @@ from include.workloads.recordings import Recording
 from include.workloads.recordings.recording import FloatArray
 
 SEEDS = (1, 2, 3)
+READINGS = ("instances", "cpu_share", "lag_items", "latency_s")
 LEAST_OVERLAP = 0.6
 MOST_CPU_ERROR = 0.15
 """Recordings of one job that were at hand have at least 0.94 and at most 0.08 more than the error
 of the fit; those of two jobs 0.47 to 0.51, and 0.29 where the model fits its own recording."""
+BEHIND_ITEMS = 10_000
+"""A job of which more records wait is behind."""
+LATENCY = LatencyObjective(0.95, 2.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,14 +61,6 @@ class Scaler:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """What the figures count: time with more records that wait, records within a latency."""
-
-    lag_items: float = 10_000.0
-    latency: LatencyObjective = LatencyObjective(0.95, 2.0)  # noqa: RUF009  frozen
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Backtest:
     """What came of it; ``correlation`` is that of the instances over time, by seed."""
 
@@ -78,7 +74,7 @@ def backtest(
     test: Recording,
     scaler: Scaler,
     seeds: Sequence[int] = SEEDS,
-    limits: Limits = Limits(),
+    objective: LatencyObjective = LATENCY,
 ) -> Backtest:
     """Replay the load of ``test`` on a model that was fitted to another recording.
 
@@ -87,10 +83,10 @@ def backtest(
     readings, of the replay as well. Raises SpecError with what is wrong with the recording or the
     options.
     """
-    runs, read = replays_of(job, test, scaler, seeds, limits.latency.limit_s)
+    runs, read = replays_of(job, test, scaler, seeds, objective.limit_s)
     return Backtest(
         job=job,
-        rows=tuple(_compared(runs, read, limits)),
+        rows=tuple(_compared(runs, read, objective)),
         correlation=tuple(_correlation(run, read) for run in runs),
     )
 
@@ -100,7 +96,7 @@ def replays_of(
     test: Recording,
     scaler: Scaler,
     seeds: Sequence[int],
-    latency_limit_s: float = Limits().latency.limit_s,
+    latency_limit_s: float = LATENCY.limit_s,
 ) -> tuple[list[Replayed], Readings]:
     """The load of ``test`` replayed with every seed, and its readings, both at its interval.
     ``latency_limit_s`` is the objective of a scaler that has one."""
@@ -126,13 +122,8 @@ def replays_of(
 
 def _at_interval(run: Replayed, steps: int) -> Replayed:
     """The replay as the monitor of the recording would have kept it."""
-    return replace(
-        run,
-        instances=averaged(run.instances, steps),
-        cpu_share=averaged(run.cpu_share, steps),
-        lag_items=averaged(run.lag_items, steps),
-        latency_s=averaged(run.latency_s, steps),
-    )
+    means: dict[str, Any] = {name: averaged(getattr(run, name), steps) for name in READINGS}
+    return replace(run, **means)
 
 
 def doubts(job: JobModel, fitted: Recording, test: Recording) -> list[str]:
@@ -183,44 +174,42 @@ def _correlation(run: Replayed, read: Readings) -> float:
     return float(np.corrcoef(run.instances[measured], read.instances[measured])[0, 1])
 
 
-def _compared(runs: Sequence[Replayed], read: Readings, limits: Limits) -> list[PredictedFigure]:
+def _compared(
+    runs: Sequence[Replayed], read: Readings, objective: LatencyObjective
+) -> Iterator[PredictedFigure]:
     """Each figure of the replays and of the recording, where that has readings."""
-    lag_above, objective = limits.lag_items, limits.latency
     days = read.load_per_s.size * read.step_s / DAY_S
 
     def scalings(one: Replayed | Readings) -> float:
         return scalings_of(one.instances, read.step_s) / days
 
-    limit = f"records within {objective.limit_s:g} s"
-    behind = f"time with lag above {lag_above:g}"
+    within, behind = (
+        f"records within {objective.limit_s:g} s",
+        f"time with lag above {BEHIND_ITEMS}",
+    )
     figures: tuple[tuple[str, str, str, Callable[[Any], float]], ...] = (
         ("mean instances", "", "instances", reading_of("instances", read, np.mean)),
         ("scalings a day", "", "instances", scalings),
         ("median latency", "s", "latency_s", reading_of("latency_s", read, np.median)),
-        (limit, "share", "latency_s", share_within(objective, read)),
-        (
-            behind,
-            "share",
-            "lag_items",
-            reading_of("lag_items", read, lambda v: (v > lag_above).mean()),
-        ),
+        (within, "share", "latency_s", share_within(objective, read)),
+        (behind, "share", "lag_items", reading_of("lag_items", read, _behind)),
         ("mean CPU", "share", "cpu_share", reading_of("cpu_share", read, np.mean)),
     )
-    rows = []
     for name, unit, of, measure in figures:
-        recorded = not np.isnan(getattr(read, of)).all()
-        values = [measure(run) if recorded else math.nan for run in runs]
-        rows.append(
-            PredictedFigure(
-                name=name,
-                unit=unit,
-                predicted=float(np.mean(values)),
-                low=min(values),
-                high=max(values),
-                recorded=measure(read) if recorded else math.nan,
-            )
+        is_recorded = not np.isnan(getattr(read, of)).all()
+        recorded, *values = (measure(one) if is_recorded else math.nan for one in (read, *runs))
+        yield PredictedFigure(
+            name=name,
+            unit=unit,
+            predicted=float(np.mean(values)),
+            low=min(values),
+            high=max(values),
+            recorded=recorded,
         )
-    return rows
+
+
+def _behind(lag_items: FloatArray) -> float:
+    return float((lag_items > BEHIND_ITEMS).mean())
 
 
 def share_within(

@@ -54,7 +54,6 @@ def backtest(  # noqa: PLR0913  options of a command
     prices: Annotated[str, typer.Option(help="What was paid there: a price book.")] = "per_second",
     per_host: PerHost = None,
     sort: Sort = False,
-    lag_above: Annotated[float, typer.Option(min=0, help="Records that count as behind.")] = 1e4,
     objective: Annotated[
         str, typer.Option(help="Its limit is the one for which records within are counted.")
     ] = "latency p95 < 2 s",
@@ -63,7 +62,7 @@ def backtest(  # noqa: PLR0913  options of a command
     restart_s: RestartTime = None,
 ) -> None:
     """Fit a model to one recording and test it on another."""
-    from include.advise.backtest import Limits, Scaler, doubts
+    from include.advise.backtest import Scaler, doubts
     from include.advise.backtest import backtest as held_against
     from include.advise.candidates import policy
     from include.advise.case import Recorded, read_book, recorded_operators, with_operators
@@ -108,7 +107,7 @@ def backtest(  # noqa: PLR0913  options of a command
         replace(test, instances_per_host=per_host or test.instances_per_host),
         Scaler(controller, controller_options, book),
         seeds=range(1, seeds + 1),
-        limits=Limits(lag_items=lag_above, latency=latency),
+        objective=latency,
     )
     for doubt in doubts(result.job, known, test):
         typer.echo(f"warning: {doubt}", err=True)
