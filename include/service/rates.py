@@ -22,18 +22,21 @@ class OperatorRates:
     Shares are means over its subtasks and the whole time.
     """
 
-    in_per_s: float | None
-    out_per_s: float | None
-    busy_share: float | None
-    idle_share: float | None
-    back_pressured_share: float | None
-    work_s: float | None
+    in_per_s: float | None = None
+    out_per_s: float | None = None
+    busy_share: float | None = None
+    idle_share: float | None = None
+    back_pressured_share: float | None = None
+    work_s: float | None = None
     """How long a subtask is busy with one record."""
 
     @property
     def taken_per_s(self) -> float | None:
         """Records that it takes in; of a source whose reader counts nothing, those it gives on."""
         return self.out_per_s if self.in_per_s is None else self.in_per_s
+
+
+NO_RATES = OperatorRates()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import fcntl
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -20,7 +20,7 @@ from include.files.appended import AppendedRows
 from include.files.whole import read_json, write_bytes, write_json
 from include.model.errors import SetupError, SpecError
 from include.service.clock import SteadyClock, turns
-from include.service.rates import JobRates, OperatorRates, comparable, fetched, rates_between
+from include.service.rates import NO_RATES, JobRates, comparable, fetched, rates_between
 from include.service.reading import JobReading, TaskManagerReading
 from include.service.rest import FlinkRest, NoSuchJobError
 from include.testbeds.flink.rest import NoAnswerError
@@ -40,8 +40,7 @@ OPERATOR_COLUMNS = (
     "pending_records", "buffered_s", "watermark_ms", "counted_in", "counted_out", "counted_busy_s",
 )  # fmt: skip
 TASK_MANAGER_COLUMNS = (
-    "time_s", "task_manager", "slots", "free_slots", "cpu_load", "cpu_s", "cores",
-    "reserved_cores", "memory_bytes", "memory_limit_bytes",
+    "time_s", "task_manager", *(each.name for each in fields(TaskManagerReading)[1:]),
 )  # fmt: skip
 
 
@@ -95,13 +94,9 @@ class Recorder:
         at_s = round(now.at_s, 3)
         self._operators.append(_operator_rows(at_s, now, rates))
         self._managers.append(
-            (
-                at_s, manager.id, manager.slots, manager.free_slots, _rounded(manager.cpu_load),
-                manager.cpu_s, manager.cores, manager.reserved_cores, manager.memory_bytes,
-                manager.memory_limit_bytes,
-            )
+            (at_s, *astuple(replace(manager, cpu_load=_rounded(manager.cpu_load))))
             for manager in now.task_managers
-        )  # fmt: skip
+        )
         self._jobs.append([_job_row(at_s, now, rates, self._latency_s(now, rates), was)])
         self.say(now.at_s, *self._news(before, now))
         self._last, self._silent = now, ""
@@ -115,9 +110,8 @@ class Recorder:
             self.say(now_s, (kind, why))
         self._silent = kind
         job = self._last.job if self._last else self._job_before
-        row: dict[str, Any] = dict.fromkeys(JOB_COLUMNS)
-        row |= {"time_s": round(now_s, 3), "job": job, "state": "no answer", "missing": why[:200]}
-        self._jobs.append([tuple(row.values())])
+        row = {"time_s": round(now_s, 3), "job": job, "state": "no answer", "missing": why[:200]}
+        self._jobs.append([_cells(JOB_COLUMNS, row)])
 
     def end(self, now_s: float, polls: int) -> None:
         """Say that recording ends, and let the files go."""
@@ -221,28 +215,30 @@ def _redeployed(before: str, now: JobReading) -> str:
     return f"the job of this name is {now.job} now, and was {before}"
 
 
-def _operator_rows(
-    at_s: float, now: JobReading, rates: JobRates | None
-) -> Iterator[tuple[Any, ...]]:
+def _cells(columns: Sequence[str], own: Mapping[str, Any], *others: object) -> list[Any]:
+    """A cell for each column: what is its ``own``, or what the first of the others with a field of
+    that name has; empty where none has."""
+
+    def cell(column: str) -> Any:
+        if column in own:
+            return own[column]
+        return next((getattr(one, column) for one in others if hasattr(one, column)), None)
+
+    return [_rounded(cell(column)) for column in columns]
+
+
+def _operator_rows(at_s: float, now: JobReading, rates: JobRates | None) -> Iterator[list[Any]]:
     for op in now.operators:
-        of = rates.operators[op.operator] if rates else None
-        yield (
-            at_s,
-            op.operator,
-            op.parallelism if now.running else None,
-            op.asked_least,
-            op.asked_most,
-            op.max_parallelism,
-            *(_part(of, name) for name in ("in_per_s", "out_per_s", "busy_share")),
-            _rounded(op.busiest_share if of else None),
-            *(_part(of, name) for name in ("idle_share", "back_pressured_share")),
-            op.pending_records,
-            _rounded(op.buffered_s),
-            op.watermark_ms,
-            op.records_in,
-            op.records_out,
-            _rounded(op.busy_s),
-        )
+        own = {
+            "time_s": at_s,
+            "instances": op.parallelism if now.running else None,
+            "busiest_share": op.busiest_share if rates else None,
+            "counted_in": op.records_in,
+            "counted_out": op.records_out,
+            "counted_busy_s": op.busy_s,
+        }
+        of = rates.operators[op.operator] if rates else NO_RATES
+        yield _cells(OPERATOR_COLUMNS, own, of, op)
 
 
 def _job_row(
@@ -251,26 +247,23 @@ def _job_row(
     rates: JobRates | None,
     latency_s: float | None,
     fetched_before: JobReading | None,
-) -> tuple[Any, ...]:
+) -> list[Any]:
     cpu, memory = _used(now, fetched_before, rates.since_s if rates else 0.0)
-    return (
-        at_s,
-        now.job,
-        now.state,
-        now.slots if now.running else None,
-        now.asked_slots if now.elastic else None,
-        len(now.task_managers) or None,
-        sum(manager.free_slots for manager in now.task_managers) if now.task_managers else None,
-        *(_part(rates, name) for name in ("rate_per_s", "arrivals_per_s", "lag_records")),
-        _rounded(latency_s),
-        _part(rates, "busy_share"),
-        _rounded(cpu),
-        _rounded(memory),
-        int(now.checkpoint_running),
-        now.last_checkpoint_s,
-        now.restarts,
-        "; ".join(now.missing)[:300] or None,
-    )
+    own = {
+        "time_s": at_s,
+        "task_manager_slots": now.slots if now.running else None,
+        "desired_instances": now.asked_slots if now.elastic else None,
+        "task_managers": len(now.task_managers) or None,
+        "free_slots": sum(each.free_slots for each in now.task_managers)
+        if now.task_managers
+        else None,
+        "latency_s": latency_s,
+        "task_manager_cpu_share": cpu,
+        "task_manager_memory_share": memory,
+        "checkpoint_running": int(now.checkpoint_running),
+        "missing": "; ".join(now.missing)[:300] or None,
+    }
+    return _cells(JOB_COLUMNS, own, rates, now)
 
 
 def _used(
@@ -305,12 +298,8 @@ def _mean(values: list[float]) -> float | None:
     return sum(values) / len(values) if values else None
 
 
-def _part(rates: OperatorRates | JobRates | None, name: str) -> float | None:
-    return _rounded(getattr(rates, name, None))
-
-
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else round(value, 6)
+def _rounded(value: Any) -> Any:
+    return round(value, 6) if isinstance(value, float) else value
 
 
 @contextmanager
