@@ -25,10 +25,9 @@ from prometheus_client.registry import Collector
 from include.model.errors import SetupError, SpecError
 from include.results.reports.figures.frame import Panel, line, step_path
 from include.results.templates import templates_in
-from include.service.act import Actor
 from include.service.journal import sentence
 from include.service.pause import pause, resume, why_paused
-from include.service.reading import JobReading
+from include.service.rates import JobRates
 from include.service.status import DAY_S, ShadowStatus, StatusPoint
 
 HERE = Path(__file__).parent
@@ -110,82 +109,63 @@ class _Collector(Collector):
         self._status = status
 
     def collect(self) -> Iterator[Metric]:
-        status = self._status
-        yield from _own(status)
-        if status.actor is not None:
-            yield from _acts(status.actor)
-        if status.reading is None:
-            return
-        if status.is_current and status.reading.running:
-            yield _instances(status.reading)
-            yield from _rates(status)
-        wanted = GaugeMetricFamily(
-            "tidebench_shadow_wanted_instances",
-            "Subtasks of an operator that a controller wanted at its last decision.",
-            labels=["controller", "operator"],
-        )
-        for rows in status.advised.values():
-            for row in rows:
-                wanted.add_metric([row.controller, row.operator], row.wanted)
-        yield wanted
+        status, actor, now = self._status, self._status.actor, self._status.reading
+        yield _gauge("shadow_flink_answers", "1 if Flink answered the last poll.", status.answered)
+        missing = "1 if Flink has no job of that name."
+        yield _gauge("shadow_job_missing", missing, status.job_missing)
+        yield _gauge("shadow_last_turn_timestamp_seconds", "The last poll.", status.turned_s)
+        polls = {"yes": status.polls, "no": status.missed}
+        yield _counter("shadow_polls", "Polls, by whether they gave a reading.", "answered", polls)
+        decided = "Decisions of a controller."
+        yield _counter("shadow_decisions", decided, "controller", status.decided)
+        failures = "Decisions in which a controller failed."
+        yield _counter("shadow_failures", failures, "controller", status.failed)
+        if actor is not None:
+            entries = dict(sorted(actor.written.items()))
+            yield _counter("act_entries", "Entries of the journal.", "kind", entries)
+            failed = "Last changes that did not come up."
+            yield _gauge("act_failed_in_a_row", failed, actor.failures)
+            paused = why_paused(actor.mandate.state) != ""
+            yield _gauge("act_paused", "1 while it is paused.", paused)
+        if now is not None and status.is_current and now.running:
+            runs = "Subtasks of an operator that run."
+            counts = {(name,): count for name, count in now.instances.items()}
+            yield _gauge("shadow_instances", runs, counts, ["operator"])
+            yield from _rates(status.rates)
+        if now is not None:
+            wanted = "Subtasks of an operator that a controller wanted at its last decision."
+            rows = [row for rows in status.advised.values() for row in rows]
+            last = {(row.controller, row.operator): row.wanted for row in rows}
+            yield _gauge("shadow_wanted_instances", wanted, last, ["controller", "operator"])
 
 
-def _own(status: ShadowStatus) -> Iterator[Metric]:
-    """Of the service itself."""
-    yield GaugeMetricFamily(
-        "tidebench_shadow_flink_answers", "1 if Flink answered the last poll.", status.answered
-    )
-    yield GaugeMetricFamily(
-        "tidebench_shadow_job_missing", "1 if Flink has no job of that name.", status.job_missing
-    )
-    yield GaugeMetricFamily(
-        "tidebench_shadow_last_turn_timestamp_seconds", "The last poll.", status.turned_s
-    )
-    polls = {"yes": status.polls, "no": status.missed}
-    yield _counted("shadow_polls", "Polls, by whether they gave a reading.", "answered", polls)
-    yield _counted("shadow_decisions", "Decisions of a controller.", "controller", status.decided)
-    failures = "Decisions in which a controller failed."
-    yield _counted("shadow_failures", failures, "controller", status.failed)
+def _gauge(
+    name: str, description: str, values: float | Mapping[Any, float], labels: Sequence[str] = ()
+) -> Metric:
+    """A value, or one by its ``labels``."""
+    family = GaugeMetricFamily(f"tidebench_{name}", description, labels=labels)
+    for of, value in values.items() if isinstance(values, Mapping) else [((), values)]:
+        family.add_metric(of, value)
+    return family
 
 
-def _counted(name: str, description: str, label: str, counts: Mapping[str, int]) -> Metric:
+def _counter(name: str, description: str, label: str, counts: Mapping[str, int]) -> Metric:
     family = CounterMetricFamily(f"tidebench_{name}", description, labels=[label])
     for value, count in counts.items():
         family.add_metric([value], count)
     return family
 
 
-def _acts(actor: Actor) -> Iterator[Metric]:
-    """Of who changes the job: what its journal holds, and whether it may."""
-    entries = dict(sorted(actor.written.items()))
-    yield _counted("act_entries", "Entries of the journal.", "kind", entries)
-    yield GaugeMetricFamily(
-        "tidebench_act_failed_in_a_row", "Last changes that did not come up.", actor.failures
-    )
-    paused = why_paused(actor.mandate.state) != ""
-    yield GaugeMetricFamily("tidebench_act_paused", "1 while it is paused.", paused)
-
-
-def _instances(reading: JobReading) -> Metric:
-    instances = GaugeMetricFamily(
-        "tidebench_shadow_instances", "Subtasks of an operator that run.", labels=["operator"]
-    )
-    for op in reading.operators:
-        instances.add_metric([op.operator], op.parallelism)
-    return instances
-
-
-def _rates(status: ShadowStatus) -> Iterator[Metric]:
+def _rates(rates: JobRates | None) -> Iterator[Metric]:
     """Of the job; what is not known has no sample."""
-    rates = status.rates
-    for name, description, value in (
-        ("records_per_second", "Records that sources take in.", rates and rates.rate_per_s),
-        ("lag_records", "Records that wait for sources.", rates and rates.lag_records),
-        ("latency_seconds", "Estimate of the way through the job.", rates and rates.latency_s),
-        ("busy_ratio", "Busy share of the busiest operator.", rates and rates.busy_share),
+    for name, description, of in (
+        ("records_per_second", "Records that sources take in.", "rate_per_s"),
+        ("lag_records", "Records that wait for sources.", "lag_records"),
+        ("latency_seconds", "Estimate of the way through the job.", "latency_s"),
+        ("busy_ratio", "Busy share of the busiest operator.", "busy_share"),
     ):
-        if isinstance(value, int | float):
-            yield GaugeMetricFamily(f"tidebench_shadow_{name}", description, value)
+        if (value := getattr(rates, of, None)) is not None:
+            yield _gauge(f"shadow_{name}", description, value)
 
 
 def metrics_of(status: ShadowStatus) -> bytes:
