@@ -143,23 +143,12 @@ def verdict(  # noqa: PLR0913  options of a command
     from include.advise.publish import PAGE
     from include.advise.request import AdviceRequest
     from include.cli.advise import advice_table
-    from include.service.day import cut_day
     from include.service.form import parse_day
-    from include.service.shadow import DECISIONS
-    from include.service.verdict import (
-        RECORDING,
-        asked_for,
-        publish_verdict,
-        request_of,
-        verdict_lines,
-    )
+    from include.service.shadow import DECISIONS, RECORDING
+    from include.service.verdict import cut_day, publish_verdict, request_of, verdict_lines
 
-    of_shadow, its_prices = asked_for(state)
     request = AdviceRequest(
-        objective=objective or of_shadow or OBJECTIVE,
-        prices=prices or its_prices or PRICES,
-        seeds=seeds,
-        max_instances=max_instances,
+        objective=objective, prices=prices, seeds=seeds, max_instances=max_instances
     )
     recording, decisions, target = state / RECORDING, state / DECISIONS, state / "verdict"
     if day:

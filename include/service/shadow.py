@@ -6,9 +6,12 @@ is for `verdict.py`, which replays the recording that is kept here.
 
 from __future__ import annotations
 
+import csv
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import astuple, dataclass, field, fields
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +21,7 @@ from include.advise.candidates import CAPPED
 from include.controllers import CONTROLLERS
 from include.controllers.base import Controller, Setting
 from include.experiment.options import checked_options, option_types
-from include.files.appended import AppendedRows
+from include.files.appended import AppendedRows, whole_lines
 from include.files.whole import json_bytes, read_json, write_bytes
 from include.model.errors import SpecError, StoreError, unknown_name
 from include.model.observation import Observation
@@ -37,7 +40,7 @@ from include.service.rates import JobRates
 from include.service.reading import JobReading
 from include.service.totals import Totals, added
 
-STATE, DECISIONS = "state.json", "decisions.csv"
+STATE, DECISIONS, RECORDING = "state.json", "decisions.csv", "recording"
 VERSION = 1
 READS_IN_S = 30.0
 """A job runs so long before anybody decides: records have to pass, or nothing is known of edges."""
@@ -70,6 +73,15 @@ class Advised:
 
 
 COLUMNS = tuple(column.name for column in fields(Advised))
+
+
+def decisions_in(
+    path: Path, last_bytes: int | None = None
+) -> Iterator[tuple[float, str, list[dict[str, str]]]]:
+    """Time, controller and rows of the decisions in a file, as `whole_lines` has them."""
+    rows = csv.DictReader(whole_lines(path, last_bytes))
+    for (at_s, name), decision in groupby(rows, key=itemgetter("time_s", "controller")):
+        yield float(at_s), name, list(decision)
 
 
 @dataclass(slots=True)

@@ -21,9 +21,8 @@ from include.service.page import served
 from include.service.rates import JobRates
 from include.service.reading import JobReading
 from include.service.record import Polling, Told, alone_in, record
-from include.service.shadow import Advised, Shadow, opened
+from include.service.shadow import RECORDING, Advised, Shadow, opened
 from include.service.status import DAY_S, ShadowStatus, by_controller, remembered
-from include.service.verdict import RECORDING
 
 SHORTEST_BTU_S = 600.0
 """A TaskManager is not given back within minutes: what is billed by the second or minute is planned

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import math
 import time
 from collections import Counter, deque
@@ -10,12 +9,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from include.files.appended import whole_lines
 from include.service.act import Actor
 from include.service.rates import JobRates, comparable
 from include.service.reading import JobReading
 from include.service.rest import POLL_WITHIN_S, NoSuchJobError
-from include.service.shadow import DECISIONS, Advised
+from include.service.shadow import DECISIONS, Advised, decisions_in
 from include.testbeds.flink.rest import NoAnswerError
 
 DAY_S = 86_400.0
@@ -141,12 +139,13 @@ def remembered(folder: Path, since_s: float) -> list[StatusPoint]:
     path = folder / DECISIONS
     if not path.is_file():
         return []
-    sums: dict[tuple[float, str], list[int]] = {}
-    for row in csv.DictReader(whole_lines(path, LAST_BYTES)):
-        if (at_s := float(row["time_s"])) >= since_s:
-            both = sums.setdefault((at_s, row["controller"]), [0, 0])
-            both[0] += int(row["instances"])
-            both[1] += int(row["wanted"])
-    if sums and path.stat().st_size > LAST_BYTES:
-        del sums[next(iter(sums))]  # the first rows of that decision may be before
-    return [StatusPoint(at_s, name, *both) for (at_s, name), both in sums.items()]
+    decisions = decisions_in(path, LAST_BYTES)
+    if path.stat().st_size > LAST_BYTES:
+        next(decisions, None)  # its first rows may be before
+    return [
+        StatusPoint(
+            at_s, name, *(sum(int(row[of]) for row in rows) for of in ("instances", "wanted"))
+        )
+        for at_s, name, rows in decisions
+        if at_s >= since_s
+    ]

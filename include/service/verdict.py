@@ -1,4 +1,5 @@
-"""What controllers would have cost and left late, on the recording that was kept beside them.
+"""What controllers would have cost and left late, on the recording that was kept beside them, or on
+one day of it, which is cut out as a folder.
 
 The same replays, ranking, checks and page as of `advise` on that recording.
 """
@@ -8,28 +9,23 @@ from __future__ import annotations
 import csv
 from collections import Counter
 from dataclasses import replace
-from itertools import groupby
-from operator import itemgetter
+from datetime import UTC, date, datetime, time
 from pathlib import Path
 from typing import Any
 
 from include.advise.answer import Answer
 from include.advise.case import asked_in
 from include.advise.publish import publish_answer
-from include.advise.request import SUITABLE, AdviceRequest
+from include.advise.request import OBJECTIVE, PER_SECOND, SUITABLE, AdviceRequest
 from include.files.appended import whole_lines
-from include.files.whole import read_json, write_bytes
+from include.files.whole import csv_text, new_folder, read_json, swap_in, write_bytes, write_json
 from include.model.errors import SpecError, StoreError
-from include.service.record import EVENTS
-from include.service.shadow import DECISIONS, READS_IN_S, STATE
-from include.workloads.recordings.folder import is_recorded
+from include.service.record import EVENTS, TASK_MANAGERS
+from include.service.shadow import DECISIONS, READS_IN_S, RECORDING, STATE, decisions_in
+from include.workloads.recordings.folder import ABOUT, EDGES, JOB, OPERATORS, is_recorded
 
-RECORDING = "recording"
-
-
-def shadowed(folder: Path) -> dict[str, dict[str, Any]]:
-    """The controllers of a shadow with their options. Raises StoreError without its state."""
-    return {name: state["options"] for name, state in _state(folder)["controllers"].items()}
+DAYS = "days"
+DAY_S = 86_400.0
 
 
 def is_shadow(folder: Path) -> bool:
@@ -37,7 +33,52 @@ def is_shadow(folder: Path) -> bool:
     return (folder / STATE).is_file() or is_recorded(folder / RECORDING)
 
 
-def _state(folder: Path) -> Any:
+def day_of(folder: Path) -> tuple[Path, str] | None:
+    """The state of a shadow and the day of it, such as 2026-01-31, that ``folder`` is.
+
+    The day is empty if the folder is the state itself; None: it is neither.
+    """
+    folder = folder.resolve()
+    if is_shadow(folder):
+        return folder, ""
+    state = folder.parent.parent
+    return (state, folder.name) if folder.parent.name == DAYS and is_shadow(state) else None
+
+
+def cut_day(folder: Path, day: date) -> Path:
+    """Write ``folder/days/DAY`` whole: the rows of that day in UTC. Returns it; a day that is not
+    over yet is cut again later.
+
+    Raises StoreError without a recording, SpecError when it has nothing of that day.
+    """
+    recording = folder / RECORDING
+    if not (recording / ABOUT).is_file():
+        raise StoreError(f"{folder} has no recording; name the --state of a shadow")
+    began_s = datetime.combine(day, time(), UTC).timestamp()
+    target = folder / DAYS / day.isoformat()
+    with new_folder(target) as draft:
+        for path in (*(recording / name for name in (JOB, OPERATORS, TASK_MANAGERS, EVENTS)),
+                     folder / DECISIONS):  # fmt: skip
+            rows = _rows_of(path, began_s)
+            if path.name == JOB and not rows:
+                raise SpecError("day", [f"nothing was recorded on {day} (UTC)"])
+            write_bytes(draft / path.name, rows.encode())
+        write_json(draft / ABOUT, read_json(recording / ABOUT))
+        write_bytes(draft / EDGES, (recording / EDGES).read_bytes())
+        swap_in(draft, target)
+    return target
+
+
+def _rows_of(path: Path, began_s: float) -> str:
+    """The header and the rows of a day that begins then; nothing where there are none."""
+    lines = csv.reader(whole_lines(path))
+    header = next(lines)
+    rows = [row for row in lines if 0 <= float(row[0]) - began_s < DAY_S]
+    return csv_text(header, rows) if rows or path.name != JOB else ""
+
+
+def state_of(folder: Path) -> Any:
+    """What a shadow has written of itself. Raises StoreError without its state."""
     if (folder / STATE).is_file():
         return read_json(folder / STATE)
     if is_recorded(folder / RECORDING):
@@ -46,24 +87,24 @@ def _state(folder: Path) -> Any:
     raise StoreError(f"{folder} has no shadow; name the --state of a shadow")
 
 
-def asked_for(folder: Path) -> tuple[str, str]:
-    """Objective and price book of a shadow, empty where it was not told them.
-
-    Raises StoreError without its state.
-    """
-    state = _state(folder)
-    return state.get("objective", ""), state.get("prices", "")
-
-
 def request_of(folder: Path, recording: Path, request: AdviceRequest) -> AdviceRequest:
-    """The request for the controllers of a shadow, with their options.
+    """The request for the controllers of a shadow, with their options; an objective or prices that
+    are empty are those that it was told.
 
-    Raises SpecError when none of them can be replayed for a whole job.
+    Raises SpecError when none of them can be replayed for a whole job, StoreError without a state.
     """
-    known = {name: options for name, options in shadowed(folder).items() if name in SUITABLE}
+    state = state_of(folder)
+    known = {name: own["options"] for name, own in state["controllers"].items() if name in SUITABLE}
     if not known:
         raise SpecError("verdict", ["none of the controllers can be replayed for a whole job"])
-    return replace(request, recording=str(recording), controllers=tuple(known), options=known)
+    return replace(
+        request,
+        recording=str(recording),
+        controllers=tuple(known),
+        options=known,
+        objective=request.objective or state.get("objective") or OBJECTIVE,
+        prices=request.prices or state.get("prices") or PER_SECOND,
+    )
 
 
 def publish_verdict(answer: Answer, folder: Path) -> Path:
@@ -79,18 +120,16 @@ def publish_verdict(answer: Answer, folder: Path) -> Path:
 def decision_counts(decisions: Path) -> dict[str, tuple[int, int, int]]:
     """Of each controller: how often it decided, would have changed something, and failed."""
     decided, changes, failed = Counter[str](), Counter[str](), Counter[str]()
-    rows = csv.DictReader(whole_lines(decisions))
-    for (name, _), decision in groupby(rows, key=itemgetter("controller", "time_s")):
-        operators = list(decision)
+    for _, name, rows in decisions_in(decisions):
         decided[name] += 1
-        changes[name] += any(row["instances"] != row["wanted"] for row in operators)
-        failed[name] += any(row["failed"] == "True" for row in operators)
+        changes[name] += any(row["instances"] != row["wanted"] for row in rows)
+        failed[name] += any(row["failed"] == "True" for row in rows)
     return {name: (decided[name], changes[name], failed[name]) for name in decided}
 
 
 def verdict_lines(answer: Answer, folder: Path, decisions: Path) -> list[str]:
     """How far to trust it, and what was decided, in sentences."""
-    left_out = [name for name in shadowed(folder) if name not in SUITABLE]
+    left_out = [name for name in state_of(folder)["controllers"] if name not in SUITABLE]
     lines = ["The model, fed with what was recorded, beside the recording:"]
     for name, replayed, recorded in answer.fidelity:
         error = f"{replayed / recorded - 1:+.1%}" if recorded == recorded and recorded else "none"

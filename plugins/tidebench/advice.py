@@ -69,9 +69,8 @@ class ResolveShadowDay(ResolveAdvice):
         """Return one entry per controller: its position and its name in the UI."""
         from include.advise.case import keep_case
         from include.advise.form import require_free
-        from include.service.day import cut_day
         from include.service.form import day_from_params
-        from include.service.verdict import request_of
+        from include.service.verdict import cut_day, request_of
 
         after = context["dag_run"].run_after or datetime.now(UTC)
         with without_vain_retries():

@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 
 from include.model.errors import SpecError, StoreError
-from include.service.day import cut_day
 from include.service.form import day_from_params, parse_day, shadow_params
-from include.service.verdict import decision_counts, request_of
+from include.service.verdict import cut_day, decision_counts, request_of
 from include.workloads.recordings import read_recording
 from tests.service.flink_world import World
 from tests.service.test_shadow import Beside

@@ -30,7 +30,7 @@ from include.service.record import Recorder
 from include.service.shadow import Shadow, ShadowState, asked_controllers, opened
 from include.service.shadow_loop import terms_of
 from include.service.totals import Totals, added
-from include.service.verdict import asked_for
+from include.service.verdict import state_of
 from tests.command_line import refused, said
 from tests.service.flink_world import World
 
@@ -292,7 +292,7 @@ def test_a_shadow_without_a_decision_says_what_to_do(
     assert "no controller has decided" in refused(asked, tmp_path)
     assert not (tmp_path / "locks").exists()
     with pytest.raises(StoreError, match="name the --state of a shadow"):
-        asked_for(tmp_path / "recording")
+        state_of(tmp_path / "recording")
 
 
 @pytest.mark.parametrize(
