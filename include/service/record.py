@@ -222,9 +222,10 @@ def _cells(columns: Sequence[str], own: Mapping[str, Any], *others: object) -> l
     def cell(column: str) -> Any:
         if column in own:
             return own[column]
-        return next((getattr(one, column) for one in others if hasattr(one, column)), None)
+        found = (getattr(one, column) for one in others if hasattr(one, column))
+        return _rounded(next(found, None))
 
-    return [_rounded(cell(column)) for column in columns]
+    return [cell(column) for column in columns]
 
 
 def _operator_rows(at_s: float, now: JobReading, rates: JobRates | None) -> Iterator[list[Any]]:
@@ -232,10 +233,11 @@ def _operator_rows(at_s: float, now: JobReading, rates: JobRates | None) -> Iter
         own = {
             "time_s": at_s,
             "instances": op.parallelism if now.running else None,
-            "busiest_share": op.busiest_share if rates else None,
+            "busiest_share": _rounded(op.busiest_share) if rates else None,
             "counted_in": op.records_in,
             "counted_out": op.records_out,
-            "counted_busy_s": op.busy_s,
+            "counted_busy_s": _rounded(op.busy_s),
+            "pending_records": op.pending_records,
         }
         of = rates.operators[op.operator] if rates else NO_RATES
         yield _cells(OPERATOR_COLUMNS, own, of, op)
@@ -257,9 +259,9 @@ def _job_row(
         "free_slots": sum(each.free_slots for each in now.task_managers)
         if now.task_managers
         else None,
-        "latency_s": latency_s,
-        "task_manager_cpu_share": cpu,
-        "task_manager_memory_share": memory,
+        "latency_s": _rounded(latency_s),
+        "task_manager_cpu_share": _rounded(cpu),
+        "task_manager_memory_share": _rounded(memory),
         "checkpoint_running": int(now.checkpoint_running),
         "missing": "; ".join(now.missing)[:300] or None,
     }
