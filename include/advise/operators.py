@@ -135,7 +135,7 @@ def read_graph(
 
 def fit_operators(recording: OperatorRecording, edges: Sequence[tuple[str, str]]) -> JobGraph:
     """The model of every operator. Raises SpecError with everything that is missing at once."""
-    named = {plain_name(one): of for one, of in recording.readings.items()}
+    named = {plain_name(one): dict(of) for one, of in recording.readings.items()}
     problems = (
         []
         if len(named) == len(recording.readings)
@@ -146,29 +146,24 @@ def fit_operators(recording: OperatorRecording, edges: Sequence[tuple[str, str]]
         problems.append(f"how records flow is not known; write --edges 'A>B>C' with {listed}")
     problems += _wrong_edges(edges, named)
     edges, notes = _without_idle_sources(named, edges)
-    targets = {target for _, target in edges}
-    filled: dict[str, dict[str, FloatArray]] = {}
-    for name, columns in named.items():
-        has = dict(columns)
-        if name not in targets and "in" not in has and "out" in has:
+    before = _predecessors(edges)
+    for name, has in named.items():
+        if name not in before and "in" not in has and "out" in has:
             has["in"] = has["out"]  # a source: what it takes in is what it gives on
-        filled[name] = has
         lacks = [(one, column) for one, column in NEEDED.items() if one not in has]
         problems += [f"{name} has no {one}; record {column}[{name}]" for one, column in lacks]
     if problems:
         raise SpecError(recording.name, problems)
     models, wrong = [], list[str]()
-    for name, has in filled.items():
+    for name, has in named.items():
         try:
             models.append(_fit(name, has))
         except SpecError as error:
             wrong += [f"{error.source}: {one}" for one in error.problems]
-    factors = _factors(edges, filled, wrong)
+    factors = _factors(edges, named, wrong)
     if wrong:
         raise SpecError(recording.name, wrong)
-    roots = {
-        name: _whole(name, filled[name]["in"], notes) for name in filled if name not in targets
-    }
+    roots = {name: _whole(name, named[name]["in"], notes) for name in named if name not in before}
     load: FloatArray = np.sum(list(roots.values()), axis=0)
     total = max(float(load.sum()), 1e-9)
     return JobGraph(
@@ -182,21 +177,29 @@ def fit_operators(recording: OperatorRecording, edges: Sequence[tuple[str, str]]
     )
 
 
+def _predecessors(edges: Sequence[tuple[str, str]]) -> dict[str, list[str]]:
+    """By operator those whose records it takes in; a source is not among them."""
+    before: dict[str, list[str]] = {}
+    for origin, target in edges:
+        before.setdefault(target, []).append(origin)
+    return before
+
+
 def _without_idle_sources(
-    named: dict[str, Mapping[str, FloatArray]], edges: Sequence[tuple[str, str]]
+    named: dict[str, dict[str, FloatArray]], edges: Sequence[tuple[str, str]]
 ) -> tuple[Sequence[tuple[str, str]], list[str]]:
     """Take out sources that do no work, and the edges from them: what they give on is the load of
     the operators that they alone feed."""
+    before = _predecessors(edges)
     idle = {
         name
         for name, of in named.items()
-        if not any(target == name for _, target in edges)
+        if name not in before
         and "busy" in of
         and (np.isnan(of["busy"]).all() or np.nanmedian(of["busy"]) < IDLE)
     }
-    fed = {target: {of for of, to in edges if to == target} for _, target in edges}
-    kept = {of for froms in fed.values() if not froms <= idle for of in froms}
-    out = {one for one in idle - kept if any(of == one for of, _ in edges)}
+    kept = {of for origins in before.values() if not idle.issuperset(origins) for of in origins}
+    out = (idle - kept).intersection(of for of, _ in edges)
     for one in out:
         del named[one]
     notes = [f"{one}: a source that is hardly busy; it is the load of what it feeds" for one in out]
@@ -214,11 +217,8 @@ def _wrong_edges(edges: Sequence[tuple[str, str]], named: Mapping[str, object]) 
     if edges:
         problem = "is in none of them; write where its records come from, or take its columns out"
         problems += [f"--edges: {one} {problem}" for one in sorted(set(named) - ends)]
-    before: dict[str, list[str]] = {}
-    for origin, target in edges:
-        before.setdefault(target, []).append(origin)
     try:
-        TopologicalSorter(before).prepare()
+        TopologicalSorter(_predecessors(edges)).prepare()
     except CycleError as error:
         circle = ">".join(error.args[1])
         problems.append(f"--edges: {circle} is a circle; leave out the edge that goes back")
@@ -246,9 +246,9 @@ def _factors(
     Into an operator with one predecessor, what it took in counts; else what the origin gave out,
     which each of its targets is taken to get in full.
     """
-    made = []
+    made, before = [], _predecessors(edges)
     for origin, target in edges:
-        alone = sum(to == target for _, to in edges) == 1
+        alone = len(before[target]) == 1
         if not alone and "out" not in of[origin]:
             problem = f"{target} has several predecessors; record records_out_per_s[{origin}]"
             problems.append(problem)
@@ -298,12 +298,10 @@ def _fit(name: str, has: Mapping[str, FloatArray]) -> OperatorModel:
         raise SpecError(
             name, ["its load hardly changes; record its ups and downs to tell demand from overhead"]
         )
-    out = has["out"][usable] if "out" in has else None
-    if out is not None and (~np.isnan(out)).sum() < LEAST_ROWS:
-        out = None
-    taken = has["in"][usable]
+    out, taken = has.get("out", np.full(counts.size, np.nan))[usable], has["in"][usable]
+    is_out_known = (~np.isnan(out)).sum() >= LEAST_ROWS
     drawn = [np.arange(each.size), *_drawn(each.size)]
-    rows = np.array([_values(line, each[i], share[i], taken[i], out, i) for i in drawn])
+    rows = np.array([_values(line, each[i], share[i], taken[i], out[i]) for i in drawn])
     if np.percentile(rows[:, 0], 2.5) <= 0:
         raise SpecError(name, ["its busy time does not rise with its records; map another column"])
     low, high = np.nanpercentile(rows[1:], [2.5, 97.5], axis=0)
@@ -316,7 +314,7 @@ def _fit(name: str, has: Mapping[str, FloatArray]) -> OperatorModel:
         demand_ms=demand,
         overhead=overhead,
         capacity_per_s=capacity,
-        selectivity=None if out is None else selectivity,
+        selectivity=selectivity if is_out_known else None,
         known_to_per_s=float(np.percentile(each, SETTLED)),
         instances=max(1, round(float(np.median(counts[usable])))),
         rows=int(usable.sum()),
@@ -337,18 +335,11 @@ def _through_zero(each: FloatArray, share: FloatArray) -> tuple[float, float]:
 
 
 def _values(
-    line: Line,
-    each: FloatArray,
-    share: FloatArray,
-    taken: FloatArray,
-    out: FloatArray | None,
-    rows: Any,
+    line: Line, each: FloatArray, share: FloatArray, taken: FloatArray, out: FloatArray
 ) -> tuple[float, float, float, float]:
     slope, offset = line(each, share)
-    ratio = 0.0
-    if out is not None:
-        both = ~np.isnan(out[rows])
-        ratio = float(out[rows][both].sum() / max(float(taken[both].sum()), 1e-9))
+    both = ~np.isnan(out)
+    ratio = float(out[both].sum() / max(float(taken[both].sum()), 1e-9))
     return 1000 * float(slope), float(offset), float((1 - offset) / max(slope, 1e-12)), ratio
 
 
