@@ -157,24 +157,15 @@ def _by_operator(scaled: ScaledRecording, job: JobModel) -> JobModel:
 
 def _half(scaled: ScaledRecording, half: int) -> ScaledRecording:
     """The first or the second half, as a recording of its own."""
-    job, operators = scaled.recorded.job, scaled.recorded.operators
-    middle_s = job.times_s[job.times_s.size // 2]
-    rows = (job.times_s >= middle_s) == bool(half)
-    job = replace(
-        job,
-        name=f"{job.name}, {('first', 'second')[half]} half",
-        times_s=job.times_s[rows] - half * middle_s,
-        readings={signal: values[rows] for signal, values in job.readings.items()},
-    )
+    whole, operators = scaled.recorded.job, scaled.recorded.operators
+    middle_s = whole.times_s[whole.times_s.size // 2]
+    job = whole.at((whole.times_s >= middle_s) == bool(half))
+    name = f"{job.name}, {('first', 'second')[half]} half"
+    job = replace(job, name=name, times_s=job.times_s - half * middle_s)
     if operators is not None:
         recording, edges = operators
-        rows = (recording.times_s >= middle_s) == bool(half)
-        readings = {
-            operator: {kind: values[rows] for kind, values in kinds.items()}
-            for operator, kinds in recording.readings.items()
-        }
-        times_s = recording.times_s[rows] - half * middle_s
-        operators = replace(recording, times_s=times_s, readings=readings), edges
+        own = recording.at((recording.times_s >= middle_s) == bool(half))
+        operators = replace(own, times_s=own.times_s - half * middle_s), edges
     return replace(scaled, recorded=Recorded(job, operators), asked=False)
 
 

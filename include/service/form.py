@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any
 
@@ -39,34 +38,20 @@ class WhichDay(Section):
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DayAsked:
-    """``shadow`` is a folder's name; the recording of ``request`` is not known yet."""
-
-    shadow: str
-    day: date
-    request: AdviceRequest
-
-    @property
-    def folder(self) -> str:
-        """Where what comes of it is kept."""
-        return f"advice-{self.shadow}-{self.day.isoformat()}"
-
-
 def shadow_params() -> dict[str, dict[str, Any]]:
     """The form."""
     asked = advice_params()
     return form_of(WhichDay) | {name: {**asked[name], "section": None} for name in OF_ADVICE}
 
 
-def day_from_params(params: Mapping[str, Any], today: date) -> DayAsked:
-    """What is asked. Raises SpecError for wrong names of the form itself, and a day that is none;
-    `keep_case` looks at everything else."""
+def day_from_params(params: Mapping[str, Any], today: date) -> tuple[str, date, AdviceRequest]:
+    """The folder's name of a shadow, the day, and what is asked of a recording that is not known
+    yet. Raises SpecError for wrong names of the form itself, and a day that is none; `keep_case`
+    looks at everything else."""
     day = params.get("day") or str(today - timedelta(days=1))
     values, day = all_checked(
         "the params",
         lambda: filled_in(params, shadow_params(), "shadow"),
         lambda: parse_day(str(day)),
     )
-    request = AdviceRequest(**{name: values[name] for name in OF_ADVICE})
-    return DayAsked(shadow=values["shadow"], day=day, request=request)
+    return values["shadow"], day, AdviceRequest(**{name: values[name] for name in OF_ADVICE})

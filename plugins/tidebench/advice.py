@@ -68,19 +68,19 @@ class ResolveShadowDay(ResolveAdvice):
     def execute(self, context: Context) -> list[dict[str, Any]]:
         """Return one entry per controller: its position and its name in the UI."""
         from include.advise.case import keep_case
-        from include.advise.form import require_free
+        from include.advise.form import FOLDER, require_free
         from include.service.form import day_from_params
         from include.service.verdict import cut_day, request_of
 
         after = context["dag_run"].run_after or datetime.now(UTC)
         with without_vain_retries():
-            chosen = day_from_params(context["params"], after.astimezone(UTC).date())
-            shadow, folder = data_root() / chosen.shadow, data_root() / chosen.folder
-            require_free(folder)
-            day = cut_day(shadow, chosen.day)
-            case = keep_case(request_of(shadow, day, chosen.request), folder)
-        self.add_inlets(files(day, "*.csv"))
-        return self.to_replay(case, chosen.folder, context)
+            shadow, day, asked = day_from_params(context["params"], after.astimezone(UTC).date())
+            name, state = f"{FOLDER}{shadow}-{day.isoformat()}", data_root() / shadow
+            require_free(data_root() / name)
+            recording = cut_day(state, day)
+            case = keep_case(request_of(state, recording, asked), data_root() / name)
+        self.add_inlets(files(recording, "*.csv"))
+        return self.to_replay(case, name, context)
 
 
 class MeasurePolicy(TidebenchOperator):

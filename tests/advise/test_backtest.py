@@ -110,9 +110,8 @@ def test_another_policy_than_the_one_that_ran_is_seen_to_be_wrong(
 
 def test_who_weighs_hosts_is_replayed_with_their_prices_and_their_size(fitted: Recording) -> None:
     """Hosts by the hour are kept in the valley; hosts of four cannot be given back one by one."""
-    model, valley = fit(fitted), slice(960, 1440)
-    readings = {name: values[valley] for name, values in fitted.readings.items()}
-    test = replace(fitted, times_s=np.arange(480) * 15.0, readings=readings)
+    model, valley = fit(fitted), fitted.at(slice(960, 1440))
+    test = replace(valley, times_s=np.arange(480) * 15.0)
 
     def fewest(per_host: int, book: str) -> float:
         scaler = Scaler("tide", {}, PRICE_BOOKS[book])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -256,15 +255,7 @@ def test_a_signal_that_is_the_same_throughout_is_refused(
 
 
 def test_readings_that_come_seldom_are_told() -> None:
-    sound = recording(Truth(), daily(24))
-    seldom = Recording(
-        name="seldom",
-        times_s=sound.times_s[::4],
-        readings={name: values[::4] for name, values in sound.readings.items()},
-        began_at=None,
-        notes=(),
-    )
-
+    seldom = recording(Truth(), daily(24)).at(slice(None, None, 4))
     assert any("readings come every 60 s" in note for note in fit(seldom).notes)
 
 
@@ -303,8 +294,7 @@ def with_gaps(recorded: Recording, gaps: tuple[int, ...], steps: int = 60) -> Re
     gone = np.zeros(recorded.times_s.size, dtype=bool)
     for start in gaps:
         gone[start : start + steps] = True
-    readings = {name: values[~gone] for name, values in recorded.readings.items()}
-    return replace(recorded, times_s=recorded.times_s[~gone], readings=readings)
+    return recorded.at(~gone)
 
 
 GAPS = (300, 700, 1100, 1500, 1900)

@@ -72,15 +72,9 @@ def _to_its_end(recording: Recording) -> Recording:
     read = np.flatnonzero(~np.isnan(rates).all(axis=0)) if rates else np.zeros(0)
     if not read.size or read[-1] == recording.times_s.size - 1:
         return recording
-    end = int(read[-1]) + 1
-    left_min = (recording.times_s[-1] - recording.times_s[end - 1]) / 60
+    left_min = (recording.times_s[-1] - recording.times_s[read[-1]]) / 60
     note = f"no rate was read in the last {left_min:.3g} min, which are left out"
-    return replace(
-        recording,
-        times_s=recording.times_s[:end],
-        readings={name: values[:end] for name, values in recording.readings.items()},
-        notes=(*recording.notes, note),
-    )
+    return replace(recording.at(slice(read[-1] + 1)), notes=(*recording.notes, note))
 
 
 def _of_columns(name: str, sheet: Sheet, mapping: Mapping[str, str], sort: bool) -> Recording:

@@ -11,6 +11,7 @@ from statistics import fmean
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from include.model.errors import SpecError, unknown_name
 from include.workloads.recordings.assemble import LEAST_ROWS, Sheet, sorted_by_time
@@ -46,6 +47,14 @@ class OperatorRecording:
     name: str
     times_s: FloatArray
     readings: Mapping[str, Mapping[str, FloatArray]]
+
+    def at(self, rows: NDArray[np.bool_]) -> OperatorRecording:
+        """Its readings in these rows."""
+        readings = {
+            operator: {kind: values[rows] for kind, values in kinds.items()}
+            for operator, kinds in self.readings.items()
+        }
+        return replace(self, times_s=self.times_s[rows], readings=readings)
 
 
 def operator_columns(recording: OperatorRecording) -> dict[str, FloatArray]:

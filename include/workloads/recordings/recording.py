@@ -63,6 +63,11 @@ class Recording:
     instances_per_host: int | None = None
     """As recorded; None where the recording does not say."""
 
+    def at(self, rows: slice | NDArray[np.bool_]) -> Recording:
+        """Its readings in these rows."""
+        readings = {name: values[rows] for name, values in self.readings.items()}
+        return replace(self, times_s=self.times_s[rows], readings=readings)
+
     @property
     def is_busy_time(self) -> bool:
         """Whether ``cpu_share`` is the time that instances are busy, which stands in for CPU."""
