@@ -13,9 +13,10 @@ from statistics import fmean
 
 import numpy as np
 
+from include.advise.backtest import doubts
 from include.advise.bill import HostBound, bound_of
 from include.advise.candidates import CAPPED, Policy, fixed
-from include.advise.case import Case, Question, seeded
+from include.advise.case import Case, Question, keep_case, kept_recording, seeded
 from include.advise.job import JobModel
 from include.advise.margins import CANNOT_TELL, HOLDS, MISSES, share_range, verdict
 from include.advise.outcomes import (
@@ -28,7 +29,7 @@ from include.advise.outcomes import (
 from include.advise.ranking import PolicyRow, build_ranking
 from include.advise.readings import Readings, median_of
 from include.advise.replay import Replayed
-from include.advise.request import FIXED
+from include.advise.request import FIXED, AdviceRequest
 from include.model.billing import CloudPriceBook
 from include.model.host import PriceBook
 from include.results.tables.catalogue import ADVICE_RANKING
@@ -329,3 +330,50 @@ def share_of_recorded(case: Case, as_run: PolicyRow) -> Iterable[tuple[str, floa
         replays = over_seeds(case, question, policy)
         name = f"share within {question.objective.limit_s:g} s, {policy.name}"
         yield name, fmean(one.share_within for one in replays), as_run.share_within
+
+
+def advise_beside(
+    request: AdviceRequest,
+    other: str,
+    folder: Path,
+    report: Callable[[str], None] = lambda _: None,
+) -> Answer:
+    """The answer for the recording of the request, with what the recording ``other`` says against
+    it; the answer for that is kept in ``folder/beside``.
+
+    ``report`` is called as by `advise`. Raises SpecError with what is wrong with either recording
+    before anything is replayed.
+    """
+    case = keep_case(request, folder)
+    second = keep_case(replace(request, recording=other, recorded=""), folder / "beside")
+    answer = advise(case, folder, report)
+    against = advise(second, folder / "beside", report)
+    recordings = [kept_recording(each / "case" / "recording.parquet")
+                  for each in (folder, folder / "beside")]  # fmt: skip
+    against_answer = (*doubts(case.job, *recordings), *contradictions(answer, against))
+    return replace(answer, against=against_answer)
+
+
+def contradictions(answer: Answer, other: Answer) -> list[str]:
+    """A sentence for every policy that holds the objective by one recording, misses it by the
+    other."""
+    names = answer.case.job.name, other.case.job.name
+    others = {row.policy: row for row in (*other.rows, *other.idle)}
+    sentences = []
+    for row in (*answer.rows, *answer.idle):
+        pair = [row, others.get(row.policy, row)]
+        if {one.holds for one in pair} != {HOLDS, MISSES}:
+            continue
+        says = " and ".join(
+            f"{_share(one)} in {name}" for one, name in zip(pair, names, strict=True)
+        )
+        sentences.append(
+            f"The two recordings say the opposite of {row.policy}: {says}. Follow neither before "
+            "tidebench backtest has told which of them predicts the other."
+        )
+    return sentences
+
+
+def _share(row: PolicyRow) -> str:
+    verb = "holds" if row.holds == HOLDS else "misses"
+    return f"it {verb} the objective ({row.share_span})"

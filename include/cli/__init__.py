@@ -16,16 +16,13 @@ from include.cli import (
     act,
     advise,
     bound,
-    columns,
-    conform,
     fidelity,
-    metrics,
     papers,
     prices,
-    reap,
     results,
     run,
     service,
+    testbeds,
 )  # fmt: skip
 from include.model.errors import TidebenchError
 
@@ -43,8 +40,8 @@ EXAMPLES = """\
 
 COMMANDS = {
     "Experiments": (
-        run.check, run.run, results.report, results.figure, bound.bound, columns.columns,
-        results.remove, results.copy, results.crate,
+        run.check, run.run, results.report, results.figure, bound.bound,
+        results.columns, results.remove, results.copy, results.crate,
     ),
     "A running job": (
         service.record, service.shadow, service.verdict,
@@ -53,8 +50,8 @@ COMMANDS = {
     "A recorded job": (
         advise.advise, advise.backtest, advise.backtest_errors, advise.operators, prices.prices,
     ),
-    "Papers": (papers.reproduce, papers.paper, papers.calibrate, conform.conform),
-    "Real testbeds": (metrics.metrics, reap.reap, fidelity.fidelity, fidelity.fit_flink),
+    "Papers": (papers.reproduce, papers.paper, papers.calibrate, papers.conform),
+    "Real testbeds": (testbeds.metrics, testbeds.reap, fidelity.fidelity, fidelity.fit_flink),
 }  # fmt: skip
 """Every command, by the heading that `tidebench --help` lists it under."""
 

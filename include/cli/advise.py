@@ -174,10 +174,9 @@ def advise(  # noqa: PLR0913  options of a command
     ),
 ) -> None:
     """Rank policies by the cost at which they would have run a job."""
-    from include.advise.answer import PAPER_UNITS
+    from include.advise.answer import PAPER_UNITS, advise_beside
     from include.advise.answer import advise as answer_to
     from include.advise.case import keep_case
-    from include.advise.contradictions import advise_beside
     from include.advise.publish import EXPERIMENT, PAGE, PUBLISHED, publish_answer
     from include.advise.request import AdviceRequest
     from include.experiment.prices import PRICE_BOOKS

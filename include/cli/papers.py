@@ -1,18 +1,23 @@
-"""Repeat the evaluation of a paper, and fit the simulator to one."""
+"""Repeat the evaluation of a paper, fit the simulator to one, hold autoscalers against upstream."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from include.cli.options import DEFAULT_ROOT, Database, Root
+from include.model.errors import GateFailed
 from include.studies import ALIASES, STUDIES
 
 if TYPE_CHECKING:
+    from include.controllers.conformance import Conformity
     from include.studies.base import Study
     from include.studies.results import StudyResults
+
+LEDGER = "include/controllers/autoscalers/deviations.md"
 
 
 def reproduce(
@@ -125,3 +130,37 @@ def calibrate(
 
 def _calibration_line(turn: int, values: Any) -> None:
     typer.echo(f"{turn:>3}  " + ", ".join(f"{name} {value:.3f}" for name, value in values.items()))
+
+
+def conform(
+    rows: Annotated[
+        list[Path] | None, typer.Argument(help="JSON files of test rows; without, the stored ones.")
+    ] = None,
+) -> None:
+    """Run the upstream tests of autoscalers against ours."""
+    from include.controllers.conformance import conform as outcomes_of
+    from include.controllers.conformance import packaged_rows, read_rows
+
+    cases = [row for path in rows for row in read_rows(path)] if rows else packaged_rows()
+    outcomes = outcomes_of(cases)
+    for outcome in outcomes:
+        typer.echo(conformity_line(outcome))
+    ran = [outcome for outcome in outcomes if not outcome.deviation]
+    holding = sum(outcome.holds for outcome in ran)
+    typer.echo(
+        f"{holding} of {len(ran)} rows as expected; "
+        f"{len(outcomes) - len(ran)} of {len(outcomes)} cannot be represented"
+    )
+    if holding < len(ran):
+        raise GateFailed(f"{len(ran) - holding} rows differ from upstream")
+
+
+def conformity_line(outcome: Conformity) -> str:
+    """One row as a person reads it."""
+    expected = json.dumps(outcome.row.expected)
+    if outcome.got is None:
+        why = f"{outcome.deviation} in {LEDGER}"
+        detail = f"; {outcome.detail}" if outcome.detail else ""
+        return f"-     {outcome.row.id}\n      expected {expected}, not run: {why}{detail}"
+    mark = "ok   " if outcome.holds else "DIFF "
+    return f"{mark} {outcome.row.id}\n      expected {expected}, got {json.dumps(outcome.got)}"

@@ -1,16 +1,19 @@
-"""Commands on measured runs: report, figure, crate, copy, remove."""
+"""Commands on measured runs: report, columns, figure, crate, copy, remove."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from textwrap import fill, indent
 from typing import Annotated
 
 import typer
 
 from include.cli.interrupt import ends_at_once
 from include.cli.options import DEFAULT_ROOT, Database, existing
-from include.model.errors import SpecError, command
+from include.model.errors import SpecError, command, unknown_name
 
+WIDTH = 96
+"""Characters of a line."""
 EndToEnd = Annotated[bool, typer.Option(help="Rank and draw by end-to-end compliance and total.")]
 
 
@@ -72,6 +75,26 @@ def report(
         text = summary(here, printed, end_to_end=end_to_end)
         typer.echo(text.replace(str(here), without_secrets(folder)) if is_remote(folder) else text)
         require_none_left_out(here)
+
+
+def columns(
+    table: Annotated[str, typer.Argument(help="The table; without one, all are listed.")] = "",
+) -> None:
+    """Explain the columns of a published table: unit, meaning, formula."""
+    from include.results.tables.catalogue import DOCUMENTED, schema_of
+
+    if not table:
+        for name in DOCUMENTED:
+            typer.echo(f"{name:<18} {schema_of(name).summary.rstrip('.')}")
+        return
+    if table not in DOCUMENTED:
+        raise SpecError("columns", [unknown_name("table", table, DOCUMENTED)])
+    schema = schema_of(table)
+    typer.echo(f"{fill(schema.description, WIDTH)}\nOne row per {', '.join(schema.key)}.")
+    for column in schema.columns:
+        typer.echo(f"\n{column.name} [{column.unit}]")
+        for text in (column.description, f"= {column.formula}"):
+            typer.echo(indent(fill(text, WIDTH - 4), "    "))
 
 
 def copy(

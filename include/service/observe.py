@@ -17,9 +17,8 @@ from include.model.host import HostFlavor
 from include.model.observation import Observation, OperatorSample
 from include.model.topology import Edge, Operator, Source, Topology, slowest_paths
 from include.service.fleet import PaperFleet
-from include.service.rates import JobRates, path_s, whole_sum
+from include.service.rates import JobRates, OperatorTotals, Totals, path_s, waiting_for, whole_sum
 from include.service.reading import JobReading, OperatorReading
-from include.service.totals import OperatorTotals, Totals, waiting_for
 
 LEAST_MS = 0.001
 LEAST_BUSY = 1e-6

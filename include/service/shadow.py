@@ -36,9 +36,8 @@ from include.service.observe import (
     observation_of,
     setting_of,
 )
-from include.service.rates import JobRates
+from include.service.rates import JobRates, Totals, added
 from include.service.reading import JobReading
-from include.service.totals import Totals, added
 
 STATE, DECISIONS, RECORDING = "state.json", "decisions.csv", "recording"
 VERSION = 1

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from include.advise.answer import (
     Answer,
+    contradictions,
     idle_rows,
     share_of_recorded,
     what_if,
@@ -21,7 +22,6 @@ from include.advise.bill import bound_of, cost_of, whole_hosts
 from include.advise.candidates import fixed, settings_of, tried
 from include.advise.case import Case, load_of, seeded
 from include.advise.cluster import ReplayLease, leases_of
-from include.advise.contradictions import contradictions
 from include.advise.outcomes import outcome, recorded_outcome, replayed
 from include.advise.page import page_of
 from include.advise.ranking import PolicyRow

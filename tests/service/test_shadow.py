@@ -25,11 +25,10 @@ from include.model.observation import Observation
 from include.runs.guard import planned
 from include.service.fleet import PaperFleet, PaperHost
 from include.service.observe import graph_of, observation_of, setting_of
-from include.service.rates import rates_between
+from include.service.rates import Totals, added, rates_between
 from include.service.record import Recorder
 from include.service.shadow import Shadow, ShadowState, asked_controllers, opened
 from include.service.shadow_loop import terms_of
-from include.service.totals import Totals, added
 from include.service.verdict import state_of
 from tests.command_line import refused, said
 from tests.service.flink_world import World

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from include.cli import app
-from include.cli.conform import LEDGER, line
+from include.cli.papers import LEDGER, conformity_line
 from include.controllers.conformance import UNREAD, conform, packaged_rows, read_rows
 from include.model.errors import GateFailed, SpecError
 from tests.command_line import said
@@ -91,4 +91,4 @@ def test_no_value_of_an_input_is_a_crash(row):
         for inputs in (rest, *({**rest, name: odd} for odd in ODD)):
             (outcome,) = conform([replace(row, inputs=inputs)])
             assert outcome.got is not None or outcome.deviation
-            line(outcome)
+            conformity_line(outcome)

@@ -1,4 +1,4 @@
-"""The command `tidebench metrics`."""
+"""Commands on real testbeds: what runs hold, and their metrics."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from include.cli.options import DEFAULT_ROOT, Root
+from include.model.errors import SetupError, SpecError, unknown_name
 
 PATH = "/metrics"
 
@@ -28,7 +29,6 @@ def metrics(
     """Serve metrics of current and recent runs to Prometheus."""
     from prometheus_client import CollectorRegistry, start_http_server
 
-    from include.model.errors import SetupError
     from include.runs.monitoring.collector import RunsCollector
 
     root = root.resolve()
@@ -68,3 +68,22 @@ def _at_its_path(served: Callable[..., Iterable[bytes]]) -> Callable[..., Iterab
         return [f"metrics are at {PATH}\n".encode()]
 
     return answer
+
+
+def reap(
+    remove: Annotated[bool, typer.Option(help="Release the resources of dead runs.")] = False,
+    after_s: Annotated[
+        float, typer.Option(min=0, help="Seconds without a sign of life after which a run is dead.")
+    ] = 600,
+    testbed: Annotated[str, typer.Option(help="Only this testbed.")] = "",
+) -> None:
+    """List what live runs hold; with --remove, release dead ones."""
+    from include.testbeds import TESTBEDS
+    from include.testbeds.reap import reap as reap_testbeds
+
+    if testbed and testbed not in TESTBEDS:
+        raise SpecError("--testbed", [unknown_name("testbed", testbed, TESTBEDS)])
+    chosen = [testbed] if testbed else list(TESTBEDS)
+    dead = reap_testbeds(remove=remove, after_s=after_s, testbeds=chosen, say=typer.echo)
+    if dead and not remove:
+        typer.echo(f"{dead} dead; --remove releases what they hold")
