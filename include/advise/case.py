@@ -130,28 +130,20 @@ class Case:
     question: Question
     job: JobModel
     read: Readings
-    policies: tuple[Policy, ...]
+    policies: tuple[Policy, ...] = ()
     recorded: Policy | None = None
     errors: tuple[BacktestError, ...]
 
     def margin(self, policy: Policy) -> Margin:
-        """How far what is predicted of the policy may be off."""
-        return policy_margin(self.errors, self.recorded, policy, self.question, self.job)
-
-
-def policy_margin(
-    errors: Sequence[BacktestError],
-    recorded: Policy | None,
-    policy: Policy,
-    question: Question,
-    job: JobModel,
-) -> Margin:
-    """How far what is predicted of a policy may be off, as backtests have been."""
-    fitted_under = scaler_kind(recorded.controller, recorded.options) if recorded else None
-    over_rest = question.objective.limit_s / max(1e-9, job.quiet_latency_s)
-    by_operator = job.operators_under(policy.controller) is not None
-    under = scaler_kind(policy.controller, policy.options)
-    return margin_of(errors, fitted_under, under, over_rest, by_operator=by_operator)
+        """How far what is predicted of the policy may be off, as backtests have been."""
+        recorded, limit_s = self.recorded, self.question.objective.limit_s
+        return margin_of(
+            self.errors,
+            scaler_kind(recorded.controller, recorded.options) if recorded else None,
+            scaler_kind(policy.controller, policy.options),
+            limit_s / max(1e-9, self.job.quiet_latency_s),
+            by_operator=self.job.operators_under(policy.controller) is not None,
+        )
 
 
 def keep_case(request: AdviceRequest, folder: Path) -> Case:
@@ -289,14 +281,14 @@ def _case(
         platforms=platforms_of(request.platform, recording.columns, provider),
     )
     names = chosen_names(request.controllers)
-    errors = read_errors(errors_csv, "--errors")
     lasting = lasting_counts(counts, read.dip_steps)
     lasted = None if request.recorded or np.ptp(lasting) else fixed(max(1, int(lasting[0])))
     if not request.recorded and lasted is None:
         job = replace(job, notes=(*job.notes, WHAT_SCALED))
+    errors = read_errors(errors_csv, "--errors")
+    case = Case(question=question, job=job, read=read, recorded=lasted, errors=errors)
     if sizes is None:
-        margin = policy_margin(errors, lasted, fixed(1), question, job)
-        sizes = fixed_sizes(question, job, read, margin.share) if FIXED in names else ()
+        sizes = fixed_sizes(case) if FIXED in names else ()
     unrecorded = _unrecorded(recording, job)
     policies = tried(
         question.conditions,
@@ -308,23 +300,16 @@ def _case(
         only=names,
         unrecorded=unrecorded,
     )
-    scaler = lasted
-    if request.recorded:
-        scaler = recorded_policy(request.recorded, policies, question.conditions, unrecorded)
-        if scaler.controller == FIXED and set(lasting.tolist()) != {scaler.at_start}:
-            seen = f"{lasting.min():.0f} to {lasting.max():.0f} instances were recorded"
-            raise SpecError("--recorded", [f"{scaler.name} has not scaled this job: {seen}"])
-        if scaler not in policies:
-            policies = (*policies, scaler)
-            job = replace(job, notes=(*job.notes, f"{scaler.name} is {request.recorded}"))
-    return Case(
-        question=question,
-        job=job,
-        read=read,
-        policies=policies,
-        recorded=scaler,
-        errors=errors,
-    )
+    if not request.recorded:
+        return replace(case, policies=policies)
+    scaler = recorded_policy(request.recorded, policies, question.conditions, unrecorded)
+    if scaler.controller == FIXED and set(lasting.tolist()) != {scaler.at_start}:
+        seen = f"{lasting.min():.0f} to {lasting.max():.0f} instances were recorded"
+        raise SpecError("--recorded", [f"{scaler.name} has not scaled this job: {seen}"])
+    if scaler not in policies:
+        policies = (*policies, scaler)
+        job = replace(job, notes=(*job.notes, f"{scaler.name} is {request.recorded}"))
+    return replace(case, policies=policies, recorded=scaler, job=job)
 
 
 def with_operators(job: JobModel, recorded: Recorded, *, asked: bool) -> JobModel:
@@ -353,14 +338,15 @@ def _unrecorded(recording: Recording, job: JobModel) -> tuple[str, ...]:
     return tuple(name for name in BY_CPU if name not in BY_JOB)
 
 
-def fixed_sizes(question: Question, job: JobModel, read: Readings, margin: float) -> Sequence[int]:
+def fixed_sizes(case: Case) -> Sequence[int]:
     """The fixed sizes to try: the fewest instances with which every seed reaches the objective, the
     fewest that hold it (`margins.verdict`), the instances at the start, and the most.
 
     The fewest are found by halving: in a replay that never scales more instances are not later.
     """
+    question, job, margin = case.question, case.job, case.margin(fixed(1)).share
     conditions = question.conditions
-    loads = [load_of(read, seed) for seed in range(1, question.seeds + 1)]
+    loads = [load_of(case.read, seed) for seed in range(1, question.seeds + 1)]
     loads = list({id(load): load for load in loads}.values())  # noise of CPU moves no latency
 
     def holds(count: int, *, certain: bool) -> bool:
