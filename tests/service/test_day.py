@@ -23,9 +23,7 @@ MIDNIGHT_S = 1_800_057_600.0  # 2027-01-16
 def state(tmp_path: Path) -> Path:
     """Half an hour before midnight, and as long after it."""
     world = World(load=lambda t: 300 + 100 * math.sin(t / 900), now_s=MIDNIGHT_S - 1800)
-    beside = Beside(tmp_path / "shadow", world, ("hpa", "btu-preprint"))
-    beside.turns(240)
-    beside.end()
+    Beside.after(240, tmp_path / "shadow", world, ("hpa", "btu-preprint"))
     return tmp_path / "shadow"
 
 

@@ -63,6 +63,11 @@ def files_of(size_bytes: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
+def polling_of(flink: FakeFlink, stop: threading.Event, told: list[str]) -> Polling:
+    url, job = flink.url, "orders"
+    return Polling(url=url, job=job, every_s=0.5, lasts_s=60, stop=stop, told=told.append)
+
+
 def recorded(folder: Path, world: World, polls: int, every_s: float = 15.0) -> None:
     recorder = a_recorder(folder, world, every_s)
     for _ in range(polls):
@@ -257,10 +262,7 @@ def test_a_lost_poll_is_a_turn(
         turned.append(1)
         stop.set()
 
-    polling = Polling(
-        url=flink.url, job="orders", every_s=0.5, lasts_s=60, stop=stop, told=told.append
-    )
-    kept = record(polling, tmp_path / "job", turned=turns_once)
+    kept = record(polling_of(flink, stop, told), tmp_path / "job", turned=turns_once)
     assert (kept, turned) == (0, [1])
     assert told == ["this poll is lost: the disk is full"]
 
@@ -323,10 +325,7 @@ def record_through(
         return poll in fails and answers_500(handler)
 
     flink.fault = fault
-    polling = Polling(
-        url=flink.url, job="orders", every_s=0.5, lasts_s=60, stop=stop, told=told.append
-    )
-    return record(polling, folder), told
+    return record(polling_of(flink, stop, told), folder), told
 
 
 def test_faults_are_recorded_and_recording_goes_on(tmp_path: Path, flink: FakeFlink) -> None:

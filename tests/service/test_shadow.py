@@ -8,7 +8,7 @@ import math
 import shutil
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +60,14 @@ class Beside:
         self.shadow.close()
         self.recorder.end(self.world.now_s, 0)
 
+    @classmethod
+    def after(cls, turns: int, folder: Path, world: World, names: tuple[str, ...] = FOUR) -> Beside:
+        """One that has ended after so many turns."""
+        beside = cls(folder, world, names)
+        beside.turns(turns)
+        beside.end()
+        return beside
+
 
 def test_a_setting_is_the_job_and_its_cluster(world: World) -> None:
     now = world.after(60)
@@ -76,8 +84,6 @@ def test_a_setting_is_the_job_and_its_cluster(world: World) -> None:
 
 def test_a_source_that_cannot_be_scaled_is_no_operator(world: World) -> None:
     now = world.after(60)
-    from dataclasses import replace
-
     source = replace(now.operators[0], max_parallelism=1)
     now = replace(now, operators=(source, *now.operators[1:]))
     setting = setting_of(now, graph_of(now), TERMS, every_s=15, max_hosts=4)
@@ -264,18 +270,14 @@ def test_a_source_that_becomes_scalable_is_an_operator(tmp_path: Path, restarted
 def test_other_processes_are_told_by_their_clock_how_long_advice_holds(
     tmp_path: Path, world: World
 ) -> None:
-    beside = Beside(tmp_path, world)
-    beside.turns(3)
-    beside.end()
+    Beside.after(3, tmp_path, world)
     hpa = opened(tmp_path, "orders", asked_controllers(FOUR, {})).controllers["hpa"]
     assert hpa.valid_until_s == pytest.approx(time.time() + 15, abs=60)
     assert hpa.advised[0].holds_until_s == pytest.approx(world.now_s + 15)
 
 
 def test_a_controller_that_is_asked_no_more_is_named(tmp_path: Path, world: World) -> None:
-    beside = Beside(tmp_path, world)
-    beside.turns(3)
-    beside.end()
+    Beside.after(3, tmp_path, world)
     told: list[str] = []
     opened(tmp_path, "orders", asked_controllers(("tide", "ds2", "hpa"), {}), told.append)
     assert told == [f"{tmp_path} asked flink-autoscaler before, and forgets what they remembered"]
@@ -285,9 +287,7 @@ def test_a_controller_that_is_asked_no_more_is_named(tmp_path: Path, world: Worl
 def test_a_shadow_without_a_decision_says_what_to_do(
     tmp_path: Path, world: World, asked: str
 ) -> None:
-    beside = Beside(tmp_path, world)
-    beside.turns(1)
-    beside.end()
+    Beside.after(1, tmp_path, world)
     assert "no controller has decided" in refused(asked, tmp_path)
     assert not (tmp_path / "locks").exists()
     with pytest.raises(StoreError, match="name the --state of a shadow"):
@@ -321,9 +321,7 @@ def test_state_of_something_else_is_refused(tmp_path: Path) -> None:
 
 
 def test_other_options_begin_anew(tmp_path: Path, world: World) -> None:
-    beside = Beside(tmp_path, world)
-    beside.turns(4)
-    beside.end()
+    Beside.after(4, tmp_path, world)
     again = opened(tmp_path, "orders", asked_controllers(FOUR, {"hpa.target_cpu": 0.5}))
 
     assert again.controllers["hpa"].memory is None

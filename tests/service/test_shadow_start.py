@@ -47,9 +47,7 @@ def test_a_start_without_flink_is_no_entry_of_the_journal(tmp_path: Path) -> Non
 def test_a_shadow_that_was_killed_while_it_wrote_starts_again(
     tmp_path: Path, flink: FakeFlink, world: World
 ) -> None:
-    before = Beside(tmp_path, world, ("hpa",))
-    before.turns(4)
-    before.end()
+    Beside.after(4, tmp_path, world, ("hpa",))
     decisions = tmp_path / "decisions.csv"
     whole = decisions.read_text()
     decisions.write_text(f"{whole}1800000075.0,hpa,map,2")
