@@ -60,11 +60,11 @@ class ReplayConditions:
 
 def priced(conditions: ReplayConditions, book: PriceBook) -> ReplayConditions:
     """The conditions with the prices that controllers weigh a host and a late record by."""
-    btu_s = max(SHORTEST_BTU_S, book.btu_s)
+    book = book.by_at_least(SHORTEST_BTU_S)
     return replace(
         conditions,
-        btu_s=btu_s,
-        price_per_btu=book.price_per_btu * btu_s / book.btu_s,
+        btu_s=book.btu_s,
+        price_per_btu=book.price_per_btu,
         penalty_per_item=book.penalty_per_item,
     )
 

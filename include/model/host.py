@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
 from include.model.topology import Operator
 
@@ -80,6 +81,12 @@ class PriceBook:
         ``lost`` says that the provider took the host back. Neither matters to these books.
         """
         return self.resource_cost(leased_s)
+
+    def by_at_least(self, btu_s: float) -> Self:
+        """The same price in BTUs of at least so long, which controllers plan with."""
+        longer_s = max(btu_s, self.btu_s)
+        price = self.price_per_btu * longer_s / self.btu_s
+        return replace(self, btu_s=longer_s, price_per_btu=price)
 
     @property
     def pays_whole_btus(self) -> bool:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from include.advise.edges import in_whole_records
 from include.controllers.base import Setting
-from include.model.host import HostFlavor
+from include.model.host import HostFlavor, PriceBook
 from include.model.observation import Observation, OperatorSample
 from include.model.topology import Edge, Operator, Source, Topology, slowest_paths
 from include.service.fleet import PaperFleet
@@ -27,13 +27,11 @@ LEAST_BUSY = 1e-6
 LOAD = "load_of_"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Terms:
-    """What hosts and late records cost, how hosts are billed, and when a record is late."""
+    """What hosts and late records cost, and when a record is late."""
 
-    btu_s: float
-    price_per_btu: float
-    penalty_per_item: float
+    prices: PriceBook
     limit_s: float
     """From the source to the end of the job."""
 
@@ -121,10 +119,10 @@ def setting_of(
     return Setting(
         topology=topology,
         flavor=flavor,
-        btu_s=terms.btu_s,
+        btu_s=terms.prices.btu_s,
         seed=0,
-        price_per_btu=terms.price_per_btu,
-        penalty_per_item=terms.penalty_per_item,
+        price_per_btu=terms.prices.price_per_btu,
+        penalty_per_item=terms.prices.penalty_per_item,
         monitor_every_s=every_s,
         max_hosts=max_hosts,
     )

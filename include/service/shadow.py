@@ -198,21 +198,23 @@ class Shadow:
         self._rows = AppendedRows(folder / DECISIONS, COLUMNS)
         self._built: tuple[tuple[str, ...], Setting, dict[str, Controller]] | None = None
 
-    def turn(self, now: JobReading, rates: JobRates | None) -> list[Advised]:
+    def turn(self, now: JobReading, rates: JobRates | None) -> dict[str, list[Advised]]:
         """What controllers that are due advise; nothing while the job does not run or no reading is
         new. The state is written then."""
         state = self.state
         if rates is None or not now.running:
-            return []
+            return {}
         state.began_s = state.began_s or now.at_s
         state.totals = added(state.totals, now, rates)
         if now.ran_s < READS_IN_S:
-            return []
+            return {}
         setting, controllers = self._controllers(now)
-        advised: list[Advised] = []
-        for name, controller in controllers.items():
-            advised += self._ask(name, controller, setting, now, rates)
-        self._rows.append(astuple(decision) for decision in advised)
+        advised = {
+            name: rows
+            for name, controller in controllers.items()
+            if (rows := self._ask(name, controller, setting, now, rates))
+        }
+        self._rows.append(astuple(row) for rows in advised.values() for row in rows)
         state.save(self.folder)
         return advised
 

@@ -22,7 +22,7 @@ from include.service.rates import JobRates
 from include.service.reading import JobReading
 from include.service.record import Polling, Told, alone_in, record
 from include.service.shadow import RECORDING, Advised, Shadow, opened
-from include.service.status import DAY_S, ShadowStatus, by_controller, remembered
+from include.service.status import DAY_S, ShadowStatus, remembered
 
 SHORTEST_BTU_S = 600.0
 """A TaskManager is not given back within minutes: what is billed by the second or minute is planned
@@ -31,14 +31,7 @@ with for so long, or controllers move instances on paper again and again."""
 
 def terms_of(book: PriceBook, objective: LatencyObjective) -> Terms:
     """What controllers are told of prices and an objective."""
-    btu_s = max(SHORTEST_BTU_S, book.btu_s)
-    price = book.price_per_btu * btu_s / book.btu_s
-    return Terms(
-        btu_s=btu_s,
-        price_per_btu=price,
-        penalty_per_item=book.penalty_per_item,
-        limit_s=objective.limit_s,
-    )
+    return Terms(book.by_at_least(SHORTEST_BTU_S), objective.limit_s)
 
 
 def run_shadow(  # noqa: PLR0913  what a user may say
@@ -84,7 +77,7 @@ def run_shadow(  # noqa: PLR0913  what a user may say
                 shadow = Shadow(folder, state, terms, every_s=every_s, most_slots=most)
             rows_of = shadow.turn(now, rates)
             status.polled(now, rates, rows_of)
-            for name, rows in by_controller(rows_of).items():
+            for name, rows in rows_of.items():
                 wanted = {row.operator: row.wanted for row in rows}
                 if last_wanted.get(name) != wanted:
                     last_wanted[name] = wanted

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter, deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -64,7 +64,7 @@ class ShadowStatus:
     rates: JobRates | None = None
     rated_s: float = 0.0
     """When the reading was that they came with."""
-    advised: Mapping[str, tuple[Advised, ...]] = field(default_factory=dict)
+    advised: Mapping[str, Sequence[Advised]] = field(default_factory=dict)
     """The last decision of each controller."""
     decided: Counter[str] = field(default_factory=Counter)
     failed: Counter[str] = field(default_factory=Counter)
@@ -76,8 +76,10 @@ class ShadowStatus:
         """Take over that the loop turns, whatever the poll brings."""
         self.turned_s, self.turned_up_s = time.time(), time.monotonic()
 
-    def polled(self, now: JobReading, rates: JobRates | None, advised: Iterable[Advised]) -> None:
-        """Take over a reading and what was advised on it."""
+    def polled(
+        self, now: JobReading, rates: JobRates | None, own: Mapping[str, Sequence[Advised]]
+    ) -> None:
+        """Take over a reading and what each controller advised on it."""
         self.answered, self.job_missing, self.trouble = True, False, ""
         self.polls += 1
         if now.url not in ("", self.url):
@@ -87,7 +89,6 @@ class ShadowStatus:
         elif not self._holds(now):
             self.rates = None
         self.reading, self.read_up_s = now, time.monotonic()
-        own = by_controller(advised)
         self.advised = {**self.advised, **own}
         self.decided = self.decided + Counter(own.keys())
         self.failed = self.failed + Counter(name for name, rows in own.items() if rows[0].failed)
@@ -123,14 +124,6 @@ class ShadowStatus:
         """Whether the rates are still those of the job: a poll between two fetches has none."""
         same = self.reading is not None and comparable(self.reading, now)
         return same and now.at_s - self.rated_s <= self._patience_s
-
-
-def by_controller(rows: Iterable[Advised]) -> dict[str, tuple[Advised, ...]]:
-    """The rows of each controller."""
-    own: dict[str, tuple[Advised, ...]] = {}
-    for row in rows:
-        own[row.controller] = (*own.get(row.controller, ()), row)
-    return own
 
 
 def remembered(folder: Path, since_s: float) -> list[StatusPoint]:

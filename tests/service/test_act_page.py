@@ -25,7 +25,7 @@ def status(flink, connect, world, tmp_path):
     reading = client.reading("orders")
     actor.step(reading, Timestamp.now(), Wish({"map": 3}, {"map": "it is <late>"}))
     status = ShadowStatus("orders", flink.url, 15, turned_s=time.time(), actor=actor)
-    status.polled(reading, None, [])
+    status.polled(reading, None, {})
     return status
 
 

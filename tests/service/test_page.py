@@ -66,11 +66,14 @@ def status(world: World) -> ShadowStatus:
     """After two polls; hpa would scale, ds2 has failed."""
     status = ShadowStatus("orders & <co>", "http://127.0.0.1:8081", 15)
     now = world.after(15)
-    status.polled(now, None, [])
+    status.polled(now, None, {})
     status.polled(
         now,
         None,
-        [advised("hpa", 3, now.at_s), advised("ds2", 2, now.at_s, failed=True, because="broke")],
+        {
+            "hpa": [advised("hpa", 3, now.at_s)],
+            "ds2": [advised("ds2", 2, now.at_s, failed=True, because="broke")],
+        },
     )
     return status
 
@@ -132,24 +135,24 @@ def test_what_is_not_known_of_the_job_has_no_sample(world: World) -> None:
     now = world.after(15)
     rates = rates_between(before, now)
 
-    status.polled(now, rates, [])
+    status.polled(now, rates, {})
     assert known <= samples(status)
-    status.polled(replace(now, at_s=now.at_s + 15), None, [])  # Flink has not fetched since
+    status.polled(replace(now, at_s=now.at_s + 15), None, {})  # Flink has not fetched since
     assert known <= samples(status)
     status.unread(NoAnswerError("Flink does not answer"))
     assert not known & samples(status)
-    status.polled(replace(now, at_s=now.at_s + 45), None, [])
+    status.polled(replace(now, at_s=now.at_s + 45), None, {})
     assert known <= samples(status)
-    status.polled(replace(now, at_s=now.at_s + 75), None, [])
+    status.polled(replace(now, at_s=now.at_s + 75), None, {})
     assert known & samples(status) == {"instances"}, "it never fetches again"
 
-    status.polled(now, rates, [])
-    status.polled(replace(now, state="FAILED", started_s=0.0), None, [])
+    status.polled(now, rates, {})
+    status.polled(replace(now, state="FAILED", started_s=0.0), None, {})
     assert not known & samples(status)
-    status.polled(now, None, [])
+    status.polled(now, None, {})
     assert known & samples(status) == {"instances"}
 
-    status.polled(now, rates, [])
+    status.polled(now, rates, {})
     status.read_up_s -= 100  # the loop hangs, or cannot write
     assert not known & samples(status)
 

@@ -52,7 +52,8 @@ class Beside:
         wanted = []
         for _ in range(count):
             reading = self.world.after(15)
-            rows = self.shadow.turn(reading, self.recorder.keep(reading))
+            advised = self.shadow.turn(reading, self.recorder.keep(reading))
+            rows = (row for own in advised.values() for row in own)
             wanted.append({row.controller: row.wanted for row in rows if row.operator == "map"})
         return wanted
 
@@ -138,7 +139,7 @@ def test_a_decision_does_on_paper_what_it_does_to_a_cluster(world: World) -> Non
     assert [cluster.apply(action) for action in actions] == [""] * 5
     fleet.adopt(cluster)
 
-    assert fleet.hosts == {"host-4": PaperHost(15, 15 + TERMS.btu_s)}
+    assert fleet.hosts == {"host-4": PaperHost(15, 15 + TERMS.prices.btu_s)}
     assert [(one.operator, one.host) for one in fleet.instances.values()] == [
         ("map", "host-4"),
         ("map", "host-4"),

@@ -93,7 +93,7 @@ def test_the_address_in_use_is_shown_and_recorded_and_since_when(
         def polled() -> dict[str, object]:
             reading = client.reading("orders")
             recorder.keep(reading)
-            status.polled(reading, None, [])
+            status.polled(reading, None, {})
             return json.loads(health_of(status, status.turned_up_s)[1])
 
         assert polled().items() >= {"flink": before.url}.items()
