@@ -17,7 +17,7 @@ from datetime import UTC, datetime, timedelta
 
 from airflow.sdk import Param, dag
 
-from include.service.form import shadow_params
+from include.advise.form import shadow_params
 from tidebench import advice
 from tidebench.stage import DEFAULTS, first_line, schedule_of
 

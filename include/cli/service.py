@@ -140,10 +140,10 @@ def verdict(  # noqa: PLR0913  options of a command
     """Compare the controllers of a shadow by cost and latency."""
     from include.advise.answer import advise
     from include.advise.case import keep_case
+    from include.advise.form import parse_day
     from include.advise.publish import PAGE
     from include.advise.request import AdviceRequest
     from include.cli.advise import advice_table
-    from include.service.form import parse_day
     from include.service.shadow import DECISIONS, RECORDING
     from include.service.verdict import cut_day, publish_verdict, request_of, verdict_lines
 

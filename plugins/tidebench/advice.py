@@ -68,8 +68,7 @@ class ResolveShadowDay(ResolveAdvice):
     def execute(self, context: Context) -> list[dict[str, Any]]:
         """Return one entry per controller: its position and its name in the UI."""
         from include.advise.case import keep_case
-        from include.advise.form import FOLDER, require_free
-        from include.service.form import day_from_params
+        from include.advise.form import FOLDER, day_from_params, require_free
         from include.service.verdict import cut_day, request_of
 
         after = context["dag_run"].run_after or datetime.now(UTC)

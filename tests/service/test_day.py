@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from include.advise.form import day_from_params, parse_day, shadow_params
 from include.model.errors import SpecError, StoreError
-from include.service.form import day_from_params, parse_day, shadow_params
 from include.service.verdict import cut_day, decision_counts, request_of
 from include.workloads.recordings import read_recording
 from tests.service.flink_world import World

@@ -19,8 +19,8 @@ from airflow.models.taskinstance import TaskInstance
 from airflow.models.xcom import XComModel
 from sqlalchemy import func, select, tuple_
 
+from include.advise.form import shadow_params
 from include.experiment.form import batch_params, experiment_params
-from include.service.form import shadow_params
 from include.testbeds import TESTBEDS
 from tidebench import studies
 from tidebench.listener import MARKED_FAILED, OURS, REASON
