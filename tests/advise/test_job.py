@@ -15,6 +15,7 @@ from include.advise.readings import Readings, lasting_changes, readings_of
 from include.advise.restarts import PLANNED_RANGE, PLANNED_SHARE
 from include.model.errors import SpecError
 from include.workloads.recordings import Recording
+from include.workloads.recordings.recording import FloatArray
 from tests.advise.synthetic import (
     CPU_EXCESS,
     LAG_S,
@@ -115,21 +116,6 @@ def test_everything_that_is_missing_is_said_at_once() -> None:
     assert len(error.value.problems) == 3
     for told in ("--map instances=COLUMN", "--map cpu=COLUMN", "--map rate=COLUMN"):
         assert told in said
-
-
-@pytest.mark.parametrize(
-    ("hours", "swing", "said"),
-    [
-        (12, 0.0, "CPU per record cannot be told from overhead: record a day"),
-        (0.5, 0.5, "25 of its 30 min are 5 min after the last .*; record at least an hour"),
-    ],
-    ids=["constant", "short"],
-)
-def test_what_gives_no_model_is_refused_with_what_to_record(
-    hours: float, swing: float, said: str
-) -> None:
-    with pytest.raises(SpecError, match=said):
-        fit(recording(Truth(), daily(hours, swing=swing)))
 
 
 def test_without_a_restart_nothing_is_learned_of_one_and_that_is_noted() -> None:
@@ -235,23 +221,24 @@ def test_replays_are_spread_over_what_a_scaling_may_do() -> None:
 
 
 @pytest.mark.parametrize(
-    ("signal", "value", "said"),
+    ("load", "same", "said"),
     [
-        ("rate_per_s", np.nan, "rate_per_s has no readings"),
-        ("rate_per_s", 0.0, "cannot be told from overhead"),
-        ("cpu_share", 0.3, "CPU does not rise with the load"),
-        ("instances", 0.3, "below 1 throughout"),
+        (daily(swing=0.0), {}, "CPU per record cannot be told from overhead: record a day"),
+        (daily(0.5), {}, "25 of its 30 min are 5 min after the last .*; record at least an hour"),
+        (daily(6), {"rate_per_s": np.nan}, "rate_per_s has no readings"),
+        (daily(6), {"rate_per_s": 0.0}, "cannot be told from overhead"),
+        (daily(6), {"cpu_share": 0.3}, "CPU does not rise with the load"),
+        (daily(6), {"instances": 0.3}, "below 1 throughout"),
     ],
-    ids=["never read", "no load", "no more CPU under load", "less than an instance"],
+    ids=["constant", "short", "never read", "no load", "no more CPU", "less than an instance"],
 )
-def test_a_signal_that_is_the_same_throughout_is_refused(
-    signal: str, value: float, said: str
+def test_what_gives_no_model_is_refused_with_what_to_record(
+    load: FloatArray, same: dict[str, float], said: str
 ) -> None:
-    sound = recording(Truth(), daily(6))
-    same = {**sound.readings, signal: np.full(sound.times_s.size, value)}
-
+    readings = recording(Truth(), load).readings
+    constant = {name: np.full(load.size, value) for name, value in same.items()}
     with pytest.raises(SpecError, match=said):
-        fit(of_readings(same))
+        fit(of_readings({**readings, **constant}))
 
 
 def test_readings_that_come_seldom_are_told() -> None:

@@ -111,10 +111,7 @@ def test_a_scaling_takes_the_job_down(operators: JobOperators) -> None:
 
 def test_what_never_comes_out_is_late(operators: JobOperators) -> None:
     """One instance of each for a load of five."""
-    heavy = replace(operators, per_record=5.0)
-    stuck = replay_operators(
-        job(), heavy, LOAD, CONDITIONS, policy("fixed", {"instances_each": 1}, CONDITIONS).build
-    )
+    stuck = run(replace(operators, per_record=5.0), "fixed", instances_each=1)
     assert stuck.latency_s[-120] > 1000
     assert stuck.beyond.all()
 

@@ -107,7 +107,8 @@ def write_state(folder, *, holds_s=60.0, wanted=4, failed=False, because=""):
 class Keda:
     """The calls as KEDA makes them, by the names of the proto."""
 
-    def __init__(self, channel):
+    def __init__(self, channel, port):
+        self.channel, self.port = channel, port
         service = messages.DESCRIPTOR.services_by_name["ExternalScaler"]
         for method in service.methods:
             kind = channel.unary_stream if method.server_streaming else channel.unary_unary
@@ -124,7 +125,7 @@ class Keda:
 def keda(tmp_path):
     server, port = scaler.serve(tmp_path, "127.0.0.1", 0)
     with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
-        yield Keda(channel)
+        yield Keda(channel, port)
     server.stop(None).wait()
 
 
@@ -188,22 +189,15 @@ def test_a_push_scaler_is_told_at_once(keda, tmp_path):
     stream.cancel()
 
 
-def test_what_a_later_keda_asks_for_is_not_implemented(tmp_path):
+def test_what_a_later_keda_asks_for_is_not_implemented(keda):
     """It goes on with GetMetricSpec on that code alone (kedacore/keda at 8b4f083c,
     pkg/scalers/external_scaler.go, line 337)."""
-    server, port = scaler.serve(tmp_path, "127.0.0.1", 0)
-    with grpc.insecure_channel(f"127.0.0.1:{port}") as channel:
-        call = channel.unary_stream(f"/{PACKAGE}.{SERVICE}/StreamMetricSpec")
-        with pytest.raises(grpc.RpcError) as error:
-            next(call(b"", timeout=30))
-    server.stop(None).wait()
+    call = keda.channel.unary_stream(f"/{PACKAGE}.{SERVICE}/StreamMetricSpec")
+    with pytest.raises(grpc.RpcError) as error:
+        next(call(b"", timeout=30))
     assert error.value.code() == grpc.StatusCode.UNIMPLEMENTED
 
 
-def test_a_port_that_is_taken_is_told(tmp_path):
-    server, port = scaler.serve(tmp_path, "127.0.0.1", 0)
-    try:
-        with pytest.raises(SetupError, match="choose another --port"):
-            scaler.serve(tmp_path, "127.0.0.1", port)
-    finally:
-        server.stop(None).wait()
+def test_a_port_that_is_taken_is_told(keda, tmp_path):
+    with pytest.raises(SetupError, match="choose another --port"):
+        scaler.serve(tmp_path, "127.0.0.1", keda.port)

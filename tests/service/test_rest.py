@@ -18,10 +18,7 @@ from include.service.rest import (
     operator_names,
 )
 from include.testbeds.flink.rest import NoAnswerError
-from tests.service.fake_flink import (
-    FakeFlink,
-    answers_500,
-)
+from tests.service.fake_flink import FakeFlink, answers_500
 from tests.service.flink_world import World, vertex
 
 
@@ -34,17 +31,9 @@ def test_a_reading_has_what_the_job_does(
     expected = world.reading()
     for name in ("at_s", "job", "state", "started_s", "edges", "restarts", "elastic"):
         assert getattr(reading, name) == getattr(expected, name)
-    kept = (
-        "operator",
-        "vertex",
-        "parallelism",
-        "asked_most",
-        "records_in",
-        "records_out",
-        "busy_s",
-    )
+    kept = "operator vertex parallelism asked_most records_in records_out busy_s"
     for read, real in zip(reading.operators, expected.operators, strict=True):
-        for name in kept:
+        for name in kept.split():
             assert getattr(read, name) == pytest.approx(getattr(real, name)), name
     source = reading.operators[0]
     assert source.pending_records == world.pending
@@ -200,11 +189,8 @@ def test_names_are_plain_unique_and_stable() -> None:
     assert (names["a"], names["b"], names["d"]) == ("map_1", "map_2", "operator")
     assert names["c"].startswith("source_kafka_filter")
     assert len(names["c"]) <= 60
-
-
-def test_a_number_that_a_name_has_already_is_not_given_again() -> None:
-    names = operator_names({"a": "Map", "b": "Map", "c": "map 1", "d": "Map 3"})
-    assert names == {"a": "map_2", "b": "map_4", "c": "map_1", "d": "map_3"}
+    given_already = operator_names({"a": "Map", "b": "Map", "c": "map 1", "d": "Map 3"})
+    assert given_already == {"a": "map_2", "b": "map_4", "c": "map_1", "d": "map_3"}
 
 
 def test_how_long_the_job_was_down_is_by_flinks_clock(
