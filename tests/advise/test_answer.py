@@ -131,9 +131,7 @@ def case(tmp_path: Path) -> Case:
     return case_of(small_request(tmp_path, max_instances=8, seeds=2, controllers=controllers))
 
 
-def row(
-    case: Case, name: str, cost: float, *, scalings: float = 0, won: float = 0, rank: int = 1
-) -> PolicyRow:
+def row(name: str, cost: float, *, scalings: float = 0, won: float = 0, rank: int = 1) -> PolicyRow:
     return PolicyRow(
         rank=rank, policy=name, controller=name.partition(",")[0], holds="yes", to_record="",
         guessed=False,
@@ -149,9 +147,7 @@ def answered(case: Case, *rows: PolicyRow) -> Answer:
     load = load_of(case.read, 1)
     return Answer(
         case=case,
-        as_run=row(
-            case, "as it was run", recorded_outcome(case.read, case.question).cost_per_month
-        ),
+        as_run=row("as it was run", recorded_outcome(case.read, case.question).cost_per_month),
         rows=tuple(one for one in rows if one not in idle),
         idle=tuple(idle),
         recommended=best,
@@ -164,12 +160,10 @@ def answered(case: Case, *rows: PolicyRow) -> Answer:
 
 
 def test_policies_that_never_scaled_are_one_line_with_the_reason(case: Case) -> None:
-    lasting = row(case, "fixed, 4", 400.0)
-    idle = row(case, "hpa, CPU 70 %", 400.0)
-    moved = row(case, "tide", 399.0)
-    answer = answered(
-        case, row(case, "hpa, CPU 50 %", 100.0, scalings=9, won=1.0), lasting, idle, moved
-    )
+    lasting = row("fixed, 4", 400.0)
+    idle = row("hpa, CPU 70 %", 400.0)
+    moved = row("tide", 399.0)
+    answer = answered(case, row("hpa, CPU 50 %", 100.0, scalings=9, won=1.0), lasting, idle, moved)
 
     assert [one.policy for one in answer.idle] == ["hpa, CPU 70 %"]
     for text in (advice_table(answer), page_of(answer, "told", "pasted")):
@@ -181,7 +175,7 @@ def test_policies_that_never_scaled_are_one_line_with_the_reason(case: Case) -> 
 
 
 def test_the_table_names_the_currency_and_a_page_has_no_nan(case: Case, tmp_path: Path) -> None:
-    answer = answered(case, row(case, "hpa, CPU 50 %", 100.0, won=1.0))
+    answer = answered(case, row("hpa, CPU 50 %", 100.0, won=1.0))
     head = advice_table(answer).splitlines()[3].split()
 
     assert head[:4] == ["policy", "holds", "cost", "units/month"]
@@ -192,16 +186,14 @@ def test_the_table_names_the_currency_and_a_page_has_no_nan(case: Case, tmp_path
 
 
 def test_where_seeds_disagree_the_others_are_named_with_what_they_cost(case: Case) -> None:
-    answer = answered(
-        case, row(case, "hpa, CPU 50 %", 100.0, won=0.5), row(case, "tide", 102.0, won=0.5)
-    )
+    answer = answered(case, row("hpa, CPU 50 %", 100.0, won=0.5), row("tide", 102.0, won=0.5))
 
     for text in (advice_table(answer), page_of(answer, "told", "pasted").replace("&#43;", "+")):
         assert "With other seeds the cheapest is tide (+2.0%): choose by scalings" in text
 
 
 def test_the_first_policy_is_told_beside_the_job_as_it_was_run(case: Case) -> None:
-    answer = answered(case, row(case, "hpa, CPU 50 %", 110.0))
+    answer = answered(case, row("hpa, CPU 50 %", 110.0))
     answer = replace(answer, as_run=replace(answer.as_run, cost_per_month=100.0))
     answer = replace(answer, as_run=replace(answer.as_run, share_within=0.9385))
 
@@ -217,8 +209,8 @@ def test_the_first_policy_is_told_beside_the_job_as_it_was_run(case: Case) -> No
 
 
 def test_the_page_has_the_ranks_of_the_table_and_says_what_is_known(case: Case) -> None:
-    first = replace(row(case, "hpa, CPU 50 %", 100.0, scalings=9), holds="cannot tell")
-    answer = answered(case, first, row(case, "tide", 400.0, scalings=1, rank=5))
+    first = replace(row("hpa, CPU 50 %", 100.0, scalings=9), holds="cannot tell")
+    answer = answered(case, first, row("tide", 400.0, scalings=1, rank=5))
 
     page = page_of(replace(answer, recommended=None), "told", "pasted")
     assert "5 · tide" in page.replace("\N{NO-BREAK SPACE}", " ")
@@ -228,7 +220,7 @@ def test_the_page_has_the_ranks_of_the_table_and_says_what_is_known(case: Case) 
 
 
 def test_two_recordings_that_say_the_opposite_of_a_policy_say_so(case: Case) -> None:
-    hpa, tide = row(case, "hpa, CPU 50 %", 100.0, scalings=9), row(case, "tide", 200.0, scalings=9)
+    hpa, tide = row("hpa, CPU 50 %", 100.0, scalings=9), row("tide", 200.0, scalings=9)
     answer = answered(case, hpa, tide)
     unsure = answered(case, replace(hpa, holds="cannot tell"), tide)
     opposite = answered(case, replace(hpa, holds="no", lowest_share=0.5, highest_share=0.6), tide)
@@ -269,7 +261,7 @@ def test_what_if_has_the_means_over_the_seeds_of_the_ranking(case: Case) -> None
     ]
     assert by_seed[0].cost_per_month != by_seed[1].cost_per_month
 
-    rows = [row(case, hpa.name, 1.0)]
+    rows = [row(hpa.name, 1.0)]
     (dearer,) = (one for one in what_if(case, rows) if one.change == "prices rise by half")
 
     assert dearer.cost == pytest.approx(
@@ -294,7 +286,7 @@ def test_what_the_recording_itself_says_holds_where_prices_change_and_decisions_
             name: sum(getattr(run, name) for run in runs) / 2
             for name in ("share_within", "mean_instances", "scalings_per_day")
         }
-        rows.append(replace(row(case, policy_.name, 1.0), holds="yes", **means))
+        rows.append(replace(row(policy_.name, 1.0), holds="yes", **means))
 
     tells = {(one.policy, one.change.split()[1]): one.holds for one in what_if(case, rows)}
 
@@ -305,7 +297,7 @@ def test_what_the_recording_itself_says_holds_where_prices_change_and_decisions_
 
 
 def test_the_share_of_the_recorded_policy_stands_beside_that_of_its_replay(case: Case) -> None:
-    as_run = row(case, "as it was run", 1.0)
+    as_run = row("as it was run", 1.0)
 
     ((name, replay, recorded),) = share_of_recorded(case, as_run)
 
