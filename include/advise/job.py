@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.optimize import isotonic_regression
 
-from include.advise.operators import JobOperators
+from include.advise.operators import JobGraph
 from include.advise.readings import (
     LOAD_WINDOW_S,
     STEP_S,
@@ -79,7 +79,7 @@ class JobModel:
     cpu_residuals: tuple[float, ...] = ()
     """What readings between restarts are away from ``cpu_at``, in order; their standard deviation
     is ``cpu_noise``."""
-    operators: JobOperators | None = None
+    operators: JobGraph | None = None
     """Where operators were recorded, what they do."""
 
     @property
@@ -88,7 +88,7 @@ class JobModel:
         start_up_s = self.times.start_up.value
         return TAKES_S if start_up_s is None else start_up_s.value
 
-    def operators_under(self, controller: str) -> JobOperators | None:
+    def operators_under(self, controller: str) -> JobGraph | None:
         """What is replayed under a controller that decides on operators, where they were recorded;
         None where the job is replayed as a whole."""
         return None if controller in BY_JOB else self.operators

@@ -19,7 +19,7 @@ import yaml
 from include.advise.cluster import ReplayLease, leases_of
 from include.advise.export import RATES, restart_down_s
 from include.advise.job import JobModel
-from include.advise.operators import JobOperators, graph_calibration, graph_topology
+from include.advise.operators import JobGraph, graph_calibration, graph_topology
 from include.advise.replay import ReplayConditions, Replayed, setting_on
 from include.controllers.base import Controller, Setting
 from include.controllers.deployment import first_deployment
@@ -47,7 +47,7 @@ _NO_ITEMS: Mapping[str, Any] = {"operator": (), "time_s": (), "age_ms": ()}
 
 def replay_operators(
     job: JobModel,
-    operators: JobOperators,
+    graph: JobGraph,
     load_per_s: FloatArray,
     conditions: ReplayConditions,
     build: Callable[[Setting], Controller],
@@ -58,9 +58,9 @@ def replay_operators(
     time. Hosts are those of the controller, or where operators share slots those that the slots
     take.
     """
-    world = _World(job, operators, load_per_s, conditions)
+    world = _World(job, graph, load_per_s, conditions)
     testbed = _SlotTestbed(world.config)
-    testbed.most, testbed.of_each = world.most_instances, operators.shares_slots
+    testbed.most, testbed.of_each = world.most_instances, graph.shares_slots
     controller = build(world.setting)
     loop = Loop(testbed, controller, world.setting)
     testbed.deploy(first_deployment(world.setting, world.at_start))
@@ -100,14 +100,14 @@ class _World:
     """The job as a run of the fluid testbed has it, and what comes of the run."""
 
     job: JobModel
-    operators: JobOperators
+    graph: JobGraph
     load_per_s: FloatArray
     conditions: ReplayConditions
 
     @cached_property
     def topology(self) -> Topology:
         """Operators of the longest path share the time that a record may take."""
-        graph = self.operators.graph
+        graph = self.graph
         text = yaml.safe_dump({"name": "recorded", **RATES, **graph_topology(graph)})
         topology = parse_topology(text, source=graph.name)
         edges = ((origin, target) for origin, target, _ in graph.edges)
@@ -124,20 +124,20 @@ class _World:
     @cached_property
     def setting(self) -> Setting:
         most = self.most_instances
-        most *= len(self.topology.operators) if self.operators.shares_slots else 1
+        most *= len(self.topology.operators) if self.graph.shares_slots else 1
         setting = setting_on(self.topology, self.conditions, most)
         return replace(setting, delays=delays_of(self._calibration()))
 
     @property
     def most_instances(self) -> int:
         """In all, or where operators share slots of each."""
-        return self.conditions.max_instances - self.operators.others
+        return self.conditions.max_instances - self.graph.others
 
     @property
     def at_start(self) -> dict[str, int]:
         """Instances of each operator when the replay begins."""
-        recorded, others = self.operators.recorded, self.operators.others
-        taken = (max if self.operators.shares_slots else sum)(recorded.values())
+        recorded, others = self.graph.recorded, self.graph.others
+        taken = (max if self.graph.shares_slots else sum)(recorded.values())
         factor = max(1, self.conditions.instances_at_start - others) / taken
         return {name: max(1, round(factor * count)) for name, count in recorded.items()}
 
@@ -146,7 +146,7 @@ class _World:
         steps, step_s, setting = self.load_per_s.size, self.job.step_s, self.setting
         levels = Levels(
             tuple((np.arange(steps) * step_s).tolist()),
-            tuple((self.load_per_s * self.operators.per_record).tolist()),
+            tuple((self.load_per_s * self.graph.per_record).tolist()),
         )
         end_s, down_s = steps * step_s, self._down_s(1.0)
         incidents = [(at_s, down_s) for at_s in self.job.incidents_s if at_s < end_s]
@@ -170,7 +170,7 @@ class _World:
     def _calibration(self) -> dict[str, Any]:
         """Instances start first, and then the job does again what it does in a restart; a
         deployment that is asked for takes its time at once."""
-        conditions, graph = self.conditions, self.operators.graph
+        conditions, graph = self.conditions, self.graph
         takes_s, down_s = conditions.takes_s, self._down_s(self.job.restart.planned_share)
         if conditions.redeploy_s:
             takes_s, down_s = 0.0, max(takes_s, conditions.redeploy_s)
@@ -197,7 +197,7 @@ class _World:
     @cached_property
     def _reach(self) -> dict[str, FloatArray]:
         """Records per second that reach each operator, by step."""
-        graph_per_s = self.load_per_s * self.operators.per_record
+        graph_per_s = self.load_per_s * self.graph.per_record
         return {
             name: graph_per_s * factor for name, factor in self.topology.items_per_level().items()
         }
@@ -207,14 +207,14 @@ class _World:
         steps, queue = self.load_per_s.size, as_text(tables["queue"])
         instances, waiting = dict[str, FloatArray](), np.zeros(steps)
         busy, beyond = np.zeros(steps), np.zeros(steps, dtype=np.bool_)
-        for one in self.operators.graph.operators:
+        for one in self.graph.operators:
             of = queue["operator"] == one.name
             count = instances[one.name] = np.asarray(queue["instances"][of], dtype=np.float64)
             waiting += queue["waiting_items"][of]
             each = self._reach[one.name] / np.maximum(1.0, count)
             busy = np.maximum(busy, one.overhead.value + each * one.demand_ms.value / 1000)
             beyond |= (each > SAME_LOAD * one.known_to_per_s) | (count < 1)
-        slots = self.operators.slots(instances)
+        slots = self.graph.slots(instances)
         return Replayed(
             instances=slots,
             cpu_share=np.clip(busy, 0.0, 1.0),
@@ -227,11 +227,11 @@ class _World:
 
     def _leases(self, slots: FloatArray, leases: Mapping[str, list[Any]]) -> list[ReplayLease]:
         per_host, step_s = self.conditions.instances_per_host, self.job.step_s
-        if self.operators.shares_slots:
+        if self.graph.shares_slots:
             return leases_of(np.ceil(slots / per_host), step_s)
         times = zip(leases["ordered_s"], leases["paid_until_s"], leases["ended_s"], strict=True)
         own = [ReplayLease(max(0.0, at_s), paid_s, end_s) for at_s, paid_s, end_s in times]
-        others = np.full(slots.size, np.ceil(self.operators.others / per_host))
+        others = np.full(slots.size, np.ceil(self.graph.others / per_host))
         return [*own, *leases_of(others, step_s)]
 
     def _late_s(self, tables: Tables) -> FloatArray:
@@ -244,7 +244,7 @@ class _World:
         items = as_text(tables.get("processing_duration", _NO_ITEMS))
         age_s = np.asarray(items["age_ms"]) / 1000
         step = np.floor((np.asarray(items["time_s"]) - age_s) / step_s).astype(np.int64)
-        graph = self.operators.graph
+        graph = self.graph
         work_s = {one.name: one.demand_ms.value / 1000 for one in graph.operators}
         work_s = slowest_paths(work_s, [(origin, target) for origin, target, _ in graph.edges])
         latest: FloatArray = np.zeros(steps)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
@@ -52,7 +52,12 @@ class OperatorModel:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobGraph:
     """Operators with the edges between them, each with its records out per record in and the
-    interval of that."""
+    interval of that.
+
+    As a part of its job ``per_record`` of its load come for each record of the job. That takes as
+    many slots as its operators have instances and ``others`` more, or where they share slots as
+    many as the operator with the most instances.
+    """
 
     name: str
     operators: tuple[OperatorModel, ...]
@@ -63,35 +68,24 @@ class JobGraph:
     load_per_s: FloatArray
     notes: tuple[str, ...] = ()
     """Sentences: of which sources readings are absent, and what stands there."""
+    per_record: float = 1.0
+    shares_slots: bool = False
+    others: int = 0
 
     @property
     def ends(self) -> frozenset[str]:
         """Operators whose records go to no other."""
-        return frozenset(one.name for one in self.operators) - {of for of, _, _ in self.edges}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class JobOperators:
-    """A graph as a part of its job: ``per_record`` of its load come for each record of the job.
-
-    The job takes as many slots as its operators have instances and ``others`` more, or where they
-    share slots as many as the operator with the most instances.
-    """
-
-    graph: JobGraph
-    per_record: float
-    shares_slots: bool
-    others: int
+        return frozenset(self.recorded) - {of for of, _, _ in self.edges}
 
     @property
     def recorded(self) -> dict[str, int]:
         """Instances of each operator, most of the time."""
-        return {one.name: one.instances for one in self.graph.operators}
+        return {one.name: one.instances for one in self.operators}
 
     @property
     def fewest_slots(self) -> int:
         """With one instance of each operator."""
-        return 1 if self.shares_slots else self.others + len(self.recorded)
+        return 1 if self.shares_slots else self.others + len(self.operators)
 
     def slots(self, instances: Mapping[str, FloatArray]) -> FloatArray:
         """Slots that so many instances of each operator take, by step."""
@@ -100,19 +94,19 @@ class JobOperators:
         return taken + self.others
 
 
-def operators_of_job(graph: JobGraph, rate_per_s: FloatArray, slots: FloatArray) -> JobOperators:
+def operators_of_job(graph: JobGraph, rate_per_s: FloatArray, slots: FloatArray) -> JobGraph:
     """The graph beside readings of the whole job: its load, and the slots that it takes.
 
     Raises SpecError if these are fewer than the instances of one operator: no slots.
     """
-    counts = [one.instances for one in graph.operators]
+    counts = graph.recorded.values()
     taken = round(float(np.nanmedian(slots)))
     if taken < max(counts):
         problem = f"an operator has {max(counts)} instances, and the whole job {taken}"
         raise SpecError(graph.name, [f"{problem}; map the column that counts its slots"])
     shares = taken - max(counts) < abs(sum(counts) - taken)
-    return JobOperators(
-        graph=graph,
+    return replace(
+        graph,
         per_record=float(np.nanmean(graph.load_per_s)) / max(1e-9, float(np.nanmean(rate_per_s))),
         shares_slots=shares,
         others=0 if shares else max(0, taken - sum(counts)),

@@ -19,7 +19,6 @@ from include.advise.margins import margin_of, read_errors
 from include.advise.operator_replay import replay_operators
 from include.advise.operators import (
     JobGraph,
-    JobOperators,
     OperatorModel,
     fit_operators,
     operators_of_job,
@@ -54,13 +53,13 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def operators(exported: Path) -> JobOperators:
+def operators(exported: Path) -> JobGraph:
     graph = fit_operators(read_operators(str(exported), {}), parse_edges(EDGES))
     return operators_of_job(graph, LOAD, np.full(LOAD.size, 6.0))
 
 
 def run(
-    operators: JobOperators,
+    operators: JobGraph,
     controller: str,
     conditions: ReplayConditions = CONDITIONS,
     of: JobModel | None = None,
@@ -72,7 +71,7 @@ def run(
 
 @pytest.mark.parametrize("controller", ["ds2", "threshold"])
 def test_a_policy_does_what_it_does_on_the_real_job(
-    operators: JobOperators, exported: Path, controller: str
+    operators: JobGraph, exported: Path, controller: str
 ) -> None:
     """The job was recorded with two instances of everything; here it runs under another policy."""
     folder = exported.parent
@@ -91,7 +90,7 @@ def test_a_policy_does_what_it_does_on_the_real_job(
     assert run(operators, controller).instances.mean() == pytest.approx(real.mean(), rel=0.05)
 
 
-def test_nothing_is_late_while_nothing_changes(operators: JobOperators) -> None:
+def test_nothing_is_late_while_nothing_changes(operators: JobGraph) -> None:
     still = run(operators, "fixed", instances_each=2)
     assert set(still.instances.tolist()) == {6.0}
     assert np.allclose(still.latency_s, QUIET_LATENCY_S, atol=0.1)
@@ -99,7 +98,7 @@ def test_nothing_is_late_while_nothing_changes(operators: JobOperators) -> None:
     assert [(one.ordered_s, one.ends_s) for one in still.leases] == [(0.0, LOAD.size * STEP_S)] * 6
 
 
-def test_a_scaling_takes_the_job_down(operators: JobOperators) -> None:
+def test_a_scaling_takes_the_job_down(operators: JobGraph) -> None:
     """What comes then waits for the job, so the first record is late by all of it."""
     whole = job(restart=DOWN)
     scaled = run(operators, "ds2", of=whole)
@@ -109,17 +108,16 @@ def test_a_scaling_takes_the_job_down(operators: JobOperators) -> None:
     assert (deployed.latency_s - QUIET_LATENCY_S).max() == pytest.approx(60, abs=STEP_S)
 
 
-def test_what_never_comes_out_is_late(operators: JobOperators) -> None:
+def test_what_never_comes_out_is_late(operators: JobGraph) -> None:
     """One instance of each for a load of five."""
     stuck = run(replace(operators, per_record=5.0), "fixed", instances_each=1)
     assert stuck.latency_s[-120] > 1000
     assert stuck.beyond.all()
 
 
-def test_operators_that_share_slots_take_as_many_as_the_widest(operators: JobOperators) -> None:
-    graph = operators.graph
+def test_operators_that_share_slots_take_as_many_as_the_widest(operators: JobGraph) -> None:
     assert not operators.shares_slots
-    shared = operators_of_job(graph, LOAD, np.full(LOAD.size, 2.0))
+    shared = operators_of_job(operators, LOAD, np.full(LOAD.size, 2.0))
     assert shared.shares_slots
     conditions = replace(CONDITIONS, instances_per_host=2, instances_at_start=3)
     found = run(shared, "fixed", conditions, instances_each=3)
@@ -142,7 +140,7 @@ class Replaces:
         return None, decision(StartInstance(one.operator, one.host), StopInstance(one.instance))
 
 
-def test_an_operator_keeps_its_last_instance(operators: JobOperators) -> None:
+def test_an_operator_keeps_its_last_instance(operators: JobGraph) -> None:
     """The host has room for four, but three slots are all there may be: the start is refused."""
     conditions = replace(CONDITIONS, max_instances=3, instances_at_start=3, instances_per_host=4)
     replaced = replay_operators(job(), operators, LOAD, conditions, Replaces)
@@ -150,7 +148,7 @@ def test_an_operator_keeps_its_last_instance(operators: JobOperators) -> None:
     assert (replaced.by_operator == 1).all()
 
 
-def test_there_are_no_more_slots_than_allowed(operators: JobOperators) -> None:
+def test_there_are_no_more_slots_than_allowed(operators: JobGraph) -> None:
     """Eight instances of each are asked for."""
     eight = {"instances_each": 8}
     found = run(operators, "fixed", replace(CONDITIONS, max_instances=7), **eight)
@@ -160,7 +158,7 @@ def test_there_are_no_more_slots_than_allowed(operators: JobOperators) -> None:
     assert found.instances.max() == 4
 
 
-def two_ends(slow_ms: float) -> JobOperators:
+def two_ends(slow_ms: float) -> JobGraph:
     """A map whose records go to a quick and to a slow operator, each with one instance."""
     exact = {
         name: FittedValue(value=ms, low=ms, high=ms)
@@ -198,7 +196,7 @@ def test_the_end_where_records_take_longest_counts(slow_ms: float, in_time: floa
     assert 1 - late[8:].mean() == pytest.approx(in_time, abs=0.01)
 
 
-def test_a_scaling_of_any_operator_counts(operators: JobOperators) -> None:
+def test_a_scaling_of_any_operator_counts(operators: JobGraph) -> None:
     """One more of one and one fewer of another leave the sum as it was."""
     counts = np.full((3, 100), 2.0)
     counts[0, 40:], counts[1, 40:] = 3.0, 1.0
@@ -206,9 +204,9 @@ def test_a_scaling_of_any_operator_counts(operators: JobOperators) -> None:
     assert scalings_of(counts, STEP_S) == 1
 
 
-def test_fewer_slots_than_one_operator_has_are_no_slots(operators: JobOperators) -> None:
+def test_fewer_slots_than_one_operator_has_are_no_slots(operators: JobGraph) -> None:
     with pytest.raises(SpecError, match="map the column that counts its slots"):
-        operators_of_job(operators.graph, LOAD, np.full(LOAD.size, 1.0))
+        operators_of_job(operators, LOAD, np.full(LOAD.size, 1.0))
 
 
 @pytest.fixture(scope="module")
