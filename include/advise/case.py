@@ -31,12 +31,7 @@ from include.advise.margins import (
     read_errors,
     scaler_kind,
 )
-from include.advise.objective import (
-    LatencyObjective,
-    parse_objective,
-    percentile_doubts,
-    require_percentile,
-)
+from include.advise.objective import LatencyObjective, parse_objective, percentile_doubts
 from include.advise.operators import Edges, fit_operators, operators_of_job, read_graph
 from include.advise.paste import platforms_of
 from include.advise.readings import Readings, lasting_counts, readings_of, require_signals
@@ -250,9 +245,9 @@ def _case(
     """``sizes`` are the fixed sizes to try, where they have been looked for before."""
     recording = recorded.job
     require_signals(recording, "latency_s")
-    require_percentile(recording, objective)
+    doubts = percentile_doubts(recording, objective)
     job = with_times(fit(recording), request.start_up_s, request.restart_s)
-    job = replace(job, notes=(*job.notes, *percentile_doubts(recording, objective)))
+    job = replace(job, notes=(*job.notes, *doubts))
     read = readings_of(recording)
     job = with_operators(job, recorded, asked=bool(request.edges))
     if job.operators is not None and 0 < request.max_instances < job.operators.fewest_slots:

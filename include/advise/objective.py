@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -64,30 +63,23 @@ def parse_objective(text: str) -> LatencyObjective:
     raise SpecError("--objective", [problem])
 
 
-def require_percentile(recording: Recording, objective: LatencyObjective) -> None:
-    """Raise SpecError if the latency is a lower percentile than the one that is asked for."""
-    recorded, asked = recording.latency_percentile, 100 * objective.share
-    if recorded is not None and recorded < asked - 1e-9:
+def percentile_doubts(recording: Recording, objective: LatencyObjective) -> list[str]:
+    """What to mind where the column of the latency names no percentile. Raises SpecError if it
+    names a lower one than is asked for."""
+    recorded, column = recording.latency_percentile, recording.latency_column
+    asked = f"p{100 * objective.share:g}"
+    if recorded is not None and recorded < 100 * objective.share - 1e-9:
         problem = (
-            f"{recording.latency_column} is p{recorded:g}: up to {100 - recorded:.4g} % of the "
-            f"records are later than it says, so p{asked:g} cannot be told from it; map a column "
-            f"of p{asked:g} (--map latency=COLUMN), or ask for p{recorded:g}"
+            f"{column} is p{recorded:g}: up to {100 - recorded:.4g} % of the records are later "
+            f"than it says, so {asked} cannot be told from it; map a column of {asked} "
+            f"(--map latency=COLUMN), or ask for p{recorded:g}"
         )
         raise SpecError(recording.name, [problem])
-
-
-def percentile_doubts(recording: Recording, objective: LatencyObjective) -> Iterator[str]:
-    """What to mind where the column of the latency names no percentile."""
-    column, asked = recording.latency_column, f"p{100 * objective.share:g}"
-    if recording.latency_percentile is not None:
-        return
+    if recorded is not None:
+        return []
     if recording.latency_is_mean:
-        yield (
-            f"{column} is a mean, so some records of every reading are later than it says, and "
-            f"{asked} is worse than what is told here; map a column of {asked}"
-        )
-    else:
-        yield (
-            f"{column or 'the latency'} does not say of which percentile it is, and is taken for "
-            f"{asked}; call it latency_{asked}_s if it is"
-        )
+        late = "is a mean, so some records of every reading are later than it says, and"
+        how = f"is worse than what is told here; map a column of {asked}"
+        return [f"{column} {late} {asked} {how}"]
+    taken = "does not say of which percentile it is, and is taken for"
+    return [f"{column or 'the latency'} {taken} {asked}; call it latency_{asked}_s if it is"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from include.advise.edges import edges_of, in_whole_records, plain_name
 from include.advise.times import FittedValue
-from include.model.errors import SpecError, unknown_name
+from include.model.errors import SpecError, all_checked, unknown_name
 from include.workloads.recordings.folder import EDGES, inside, is_recorded
 from include.workloads.recordings.operators import OperatorRecording, read_operators
 from include.workloads.recordings.recording import FloatArray
@@ -148,22 +149,18 @@ def fit_operators(recording: OperatorRecording, edges: Sequence[tuple[str, str]]
         problems += [f"{name} has no {one}; record {column}[{name}]" for one, column in lacks]
     if problems:
         raise SpecError(recording.name, problems)
-    models, wrong = [], list[str]()
-    for name, has in named.items():
-        try:
-            models.append(_fit(name, has))
-        except SpecError as error:
-            wrong += [f"{error.source}: {one}" for one in error.problems]
-    factors = _factors(edges, named, wrong)
-    if wrong:
-        raise SpecError(recording.name, wrong)
+    fitted = all_checked(
+        recording.name,
+        *(partial(_fit, name, has) for name, has in named.items()),
+        *(partial(_factor, recording.name, edge, before, named) for edge in edges),
+    )
     roots = {name: _whole(name, named[name]["in"], notes) for name in named if name not in before}
     load: FloatArray = np.sum(list(roots.values()), axis=0)
     total = max(float(load.sum()), 1e-9)
     return JobGraph(
         name=recording.name,
-        operators=tuple(models),
-        edges=factors,
+        operators=tuple(fitted[: len(named)]),
+        edges=tuple(fitted[len(named) :]),
         roots={name: float(values.sum()) / total for name, values in roots.items()},
         times_s=recording.times_s,
         load_per_s=load,
@@ -229,33 +226,30 @@ def _whole(name: str, values: FloatArray, notes: list[str]) -> FloatArray:
     return whole
 
 
-def _factors(
-    edges: Sequence[tuple[str, str]],
+def _factor(
+    source: str,
+    edge: tuple[str, str],
+    before: Mapping[str, Sequence[str]],
     of: Mapping[str, Mapping[str, FloatArray]],
-    problems: list[str],
-) -> tuple[tuple[str, str, FittedValue], ...]:
+) -> tuple[str, str, FittedValue]:
     """Records that go over an edge per record that its origin takes in, with the interval of
     resampled parts of the recording.
 
     Into an operator with one predecessor, what it took in counts; else what the origin gave out,
     which each of its targets is taken to get in full.
     """
-    made, before = [], _predecessors(edges)
-    for origin, target in edges:
-        alone = len(before[target]) == 1
-        if not alone and "out" not in of[origin]:
-            problem = f"{target} has several predecessors; record records_out_per_s[{origin}]"
-            problems.append(problem)
-            continue
-        goes = of[target]["in"] if alone else of[origin]["out"]
-        both = ~(np.isnan(goes) | np.isnan(of[origin]["in"]))
-        factor = _ratio(goes[both], of[origin]["in"][both])
-        if not factor.value > 0:
-            problem = "no reading has records that go over it; record for longer, or leave it out"
-            problems.append(f"{origin}>{target}: {problem}")
-            continue
-        made.append((origin, target, factor))
-    return tuple(made)
+    origin, target = edge
+    alone = len(before[target]) == 1
+    if not alone and "out" not in of[origin]:
+        problem = f"{target} has several predecessors; record records_out_per_s[{origin}]"
+        raise SpecError(source, [problem])
+    goes = of[target]["in"] if alone else of[origin]["out"]
+    both = ~(np.isnan(goes) | np.isnan(of[origin]["in"]))
+    factor = _ratio(goes[both], of[origin]["in"][both])
+    if not factor.value > 0:
+        problem = "no reading has records that go over it; record for longer, or leave it out"
+        raise SpecError(source, [f"{origin}>{target}: {problem}"])
+    return origin, target, factor
 
 
 def _ratio(goes: FloatArray, comes: FloatArray) -> FittedValue:
