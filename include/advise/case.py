@@ -43,7 +43,7 @@ from include.advise.request import (
     FIXED,
     PLATFORMS,
     AdviceRequest,
-    wrong_values,
+    require_values,
 )
 from include.experiment.prices import is_file, price_book
 from include.experiment.prices.books import load_book
@@ -204,10 +204,6 @@ def open_case(folder: Path) -> Case:
 def _read_all(request: AdviceRequest, folder: Path) -> tuple[LatencyObjective, PriceBook, Recorded]:
     """Objective, book and recording; one cannot hide what is wrong with another."""
 
-    def require_values() -> None:
-        if problems := wrong_values(request):
-            raise SpecError("advise", problems)
-
     def recording() -> Recording:
         mapping = parse_mapping(request.columns) if request.columns else {}
         return read_recording(request.recording, mapping, sort=request.sort)
@@ -222,7 +218,7 @@ def _read_all(request: AdviceRequest, folder: Path) -> tuple[LatencyObjective, P
 
     _, _, objective, read, by_operator, priced, *_ = all_checked(
         "advise",
-        require_values,
+        lambda: require_values(request, "advise"),
         lambda: require_ours(folder),
         lambda: parse_objective(request.objective),
         recording,

@@ -1,4 +1,4 @@
-"""What a user asks `advise`, as it was typed: nothing is read yet, and `wrong_values` checks it."""
+"""What a user asks `advise`, as it was typed: nothing is read yet. `require_values` checks it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from pydantic import (
 )
 
 from include.experiment.prices import PRICE_BOOKS
-from include.model.errors import unknown_name
+from include.model.errors import SpecError, unknown_name
 from include.workloads.topologies import complaint
 
 FIXED = "fixed"
@@ -147,10 +147,10 @@ class AdviceRequest:
     tried by default."""
 
 
-def wrong_values(request: AdviceRequest, called: Callable[[str], str] = str) -> list[str]:
-    """A sentence for every value that cannot be, by what its field is ``called``."""
+def require_values(request: AdviceRequest, source: str, called: Callable[[str], str] = str) -> None:
+    """Raise SpecError with every value that cannot be, by what its field is ``called``."""
     try:
         TypeAdapter(AdviceRequest).validate_python(asdict(request))
     except ValidationError as error:
-        return [complaint(item, called(str(item["loc"][0]))) for item in error.errors()]
-    return []
+        wrong = [complaint(item, called(str(item["loc"][0]))) for item in error.errors()]
+        raise SpecError(source, wrong) from None

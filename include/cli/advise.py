@@ -69,16 +69,13 @@ def backtest(  # noqa: PLR0913  options of a command
     from include.advise.job import fit, with_times
     from include.advise.objective import parse_objective
     from include.advise.replay import ReplayConditions
-    from include.advise.request import AdviceRequest, wrong_values
+    from include.advise.request import AdviceRequest, require_values
     from include.experiment.options import parsed_options
     from include.workloads.recordings import parse_mapping, read_recording
 
-    def require_values() -> None:
-        asked = AdviceRequest(
-            recording=fitted or ".", per_host=per_host, start_up_s=start_up_s, restart_s=restart_s
-        )
-        if problems := wrong_values(asked, lambda name: f"--{name.replace('_', '-')}"):
-            raise SpecError("backtest", problems)
+    asked = AdviceRequest(
+        recording=fitted or ".", per_host=per_host, start_up_s=start_up_s, restart_s=restart_s
+    )
 
     def checked_options() -> dict[str, Any]:
         settings = parsed_options(options or [])
@@ -94,7 +91,7 @@ def backtest(  # noqa: PLR0913  options of a command
 
     _, latency, controller_options, (known, test), operators, book = all_checked(
         "backtest",
-        require_values,
+        lambda: require_values(asked, "backtest", lambda name: f"--{name.replace('_', '-')}"),
         lambda: parse_objective(objective),
         checked_options,
         recordings,

@@ -162,25 +162,21 @@ def asked_controllers(
 
     Raises SpecError with everything that is wrong with them, about the option ``asked_by``.
     """
-    names = list(dict.fromkeys(names))
-    problems = [
-        unknown_name("controller", name, CONTROLLERS) for name in names if name not in CONTROLLERS
-    ]
-    problems += [
-        f"{name} has to know the peak, and nobody does"
-        for name in names
-        if name in CONTROLLERS and CONTROLLERS[name].needs_peak
-    ]
-    problems += [] if names else ["name at least one, for example tide,ds2,hpa"]
     options_of: dict[str, dict[str, Any]] = {name: {} for name in names}
+    problems = [] if options_of else ["name at least one, for example tide,ds2,hpa"]
     for key, value in options.items():
         name, dot, option = key.rpartition(".")
         if not dot or name not in options_of:
             problems.append(f"--set {key}: write CONTROLLER.OPTION=VALUE, of one that is named")
             continue
         options_of[name][option] = value
-    for name in options_of.keys() & set(CONTROLLERS):
-        options_of[name], wrong = checked_options(name, CONTROLLERS[name].build, options_of[name])
+    for name, own in options_of.items():
+        if name not in CONTROLLERS:
+            problems.append(unknown_name("controller", name, CONTROLLERS))
+            continue
+        if CONTROLLERS[name].needs_peak:
+            problems.append(f"{name} has to know the peak, and nobody does")
+        options_of[name], wrong = checked_options(name, CONTROLLERS[name].build, own)
         problems += wrong
     if problems:
         raise SpecError(asked_by, problems)
