@@ -37,8 +37,6 @@ class ScaledRecording:
     """A recording of a job, and what scaled it."""
 
     recorded: Recorded
-    asked: bool
-    """Whether somebody has said how records flow, so that operators have to have models."""
     job: str
     scaler: Scaler
 
@@ -98,7 +96,7 @@ def _scaled(folder: Path, entry: _Entry) -> ScaledRecording:
         if entry.per_host is not None:
             recording = replace(recording, instances_per_host=entry.per_host)
         operators = recorded_operators(source, edges, columns, sort=False)
-        return Recorded(recording, operators)
+        return Recorded(recording, operators, bool(edges))
 
     _, book, recording = all_checked(
         entry.recording,
@@ -108,7 +106,6 @@ def _scaled(folder: Path, entry: _Entry) -> ScaledRecording:
     )
     return ScaledRecording(
         recorded=recording,
-        asked=bool(entry.edges),
         job=entry.job,
         scaler=Scaler(entry.controller, entry.options, book),
     )
@@ -131,7 +128,7 @@ def backtest_errors(
         except SpecError as error:
             notes += [f"{error.source} gives no model ({problem})" for problem in error.problems]
             continue
-        models.append((scaled, _by_operator(scaled, job)))
+        models.append((scaled, with_operators(job, scaled.recorded)))
     errors = list[BacktestError]()
     for origin, job in models:
         for target in recordings:
@@ -143,16 +140,13 @@ def backtest_errors(
         first, second = _half(scaled, 0), _half(scaled, 1)
         report(f"the second half of {scaled.recorded.job.name} against its first")
         try:
-            errors += _errors(first, _by_operator(first, fit(first.recorded.job)), second)
+            job = with_operators(fit(first.recorded.job), first.recorded)
+            errors += _errors(first, job, second)
         except SpecError as error:  # mostly it is too short
             why_none += [f"{error.source}: {problem}" for problem in error.problems]
     if not errors:
         raise SpecError("backtest-errors", why_none)
     return errors, notes
-
-
-def _by_operator(scaled: ScaledRecording, job: JobModel) -> JobModel:
-    return with_operators(job, scaled.recorded, asked=scaled.asked)
 
 
 def _half(scaled: ScaledRecording, half: int) -> ScaledRecording:
@@ -166,7 +160,7 @@ def _half(scaled: ScaledRecording, half: int) -> ScaledRecording:
         recording, edges = operators
         own = recording.at((recording.times_s >= middle_s) == bool(half))
         operators = replace(own, times_s=own.times_s - half * middle_s), edges
-    return replace(scaled, recorded=Recorded(job, operators), asked=False)
+    return replace(scaled, recorded=Recorded(job, operators))
 
 
 def _errors(origin: ScaledRecording, job: JobModel, target: ScaledRecording) -> list[BacktestError]:

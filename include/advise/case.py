@@ -79,10 +79,12 @@ _OPERATORS, _EDGES = "operators.parquet", "edges.json"
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """What was recorded of a job, and of its operators where they were."""
+    """What was recorded of a job, and of its operators where they were; they have to have models
+    where somebody has ``asked`` for them and said how records flow."""
 
     job: Recording
     operators: tuple[OperatorRecording, Edges] | None
+    asked: bool = False
 
 
 def recorded_operators(
@@ -191,7 +193,7 @@ def open_case(folder: Path) -> Case:
     try:
         request = asked_in(folder)
         book = read_book(str(kept / _BOOK) if is_file(request.prices) else request.prices)
-        recorded = _kept(kept)
+        recorded = _kept(kept, asked=bool(request.edges))
         sizes = read_json(kept / _SIZES)
         errors = (kept / _ERRORS).read_text()
         objective = parse_objective(request.objective)
@@ -227,7 +229,7 @@ def _read_all(request: AdviceRequest, folder: Path) -> tuple[LatencyObjective, P
         lambda: chosen_names(request.controllers),
         lambda: read_errors(errors_text(request.errors), "--errors"),
     )
-    return objective, priced, Recorded(read, by_operator)
+    return objective, priced, Recorded(read, by_operator, bool(request.edges))
 
 
 def _case(
@@ -245,7 +247,7 @@ def _case(
     job = with_times(fit(recording), request.start_up_s, request.restart_s)
     job = replace(job, notes=(*job.notes, *doubts))
     read = readings_of(recording)
-    job = with_operators(job, recorded, asked=bool(request.edges))
+    job = with_operators(job, recorded)
     if job.operators is not None and 0 < request.max_instances < job.operators.fewest_slots:
         problem = f"the job takes {job.operators.fewest_slots} slots at least; allow as many"
         raise SpecError("max_instances", [problem])
@@ -303,9 +305,9 @@ def _case(
     return replace(case, policies=policies, recorded=scaler, job=job)
 
 
-def with_operators(job: JobModel, recorded: Recorded, *, asked: bool) -> JobModel:
+def with_operators(job: JobModel, recorded: Recorded) -> JobModel:
     """The model with one of every operator; with a note where they cannot have one and nobody has
-    ``asked`` for it."""
+    asked for it."""
     if recorded.operators is None:
         return job
     read = readings_of(recorded.job)
@@ -313,7 +315,7 @@ def with_operators(job: JobModel, recorded: Recorded, *, asked: bool) -> JobMode
         graph = fit_operators(*recorded.operators)
         operators = operators_of_job(graph, read.load_per_s, read.instances)
     except SpecError as error:
-        if asked:
+        if recorded.asked:
             raise
         note = f"operators are replayed as a whole ({'; '.join(error.problems)})"
         return replace(job, notes=(*job.notes, note))
@@ -393,14 +395,14 @@ def _keep_operators(recorded: Recorded, folder: Path) -> None:
         write_json(folder / _EDGES, edges)
 
 
-def _kept(folder: Path) -> Recorded:
+def _kept(folder: Path, *, asked: bool) -> Recorded:
     """What `keep_case` has kept of it."""
     job = kept_recording(folder / _RECORDING)
     if not (folder / _EDGES).is_file():
-        return Recorded(job, None)
+        return Recorded(job, None, asked)
     recording = read_operators(str(folder / _OPERATORS), {})
     edges = tuple((origin, target) for origin, target in read_json(folder / _EDGES))
-    return Recorded(job, (replace(recording, name=job.name), edges))
+    return Recorded(job, (replace(recording, name=job.name), edges), asked)
 
 
 _TIME = "time_s"

@@ -98,7 +98,7 @@ def backtest(  # noqa: PLR0913  options of a command
         lambda: recorded_operators(fitted, edges, columns, sort),
         lambda: read_book(prices),
     )
-    job = with_operators(fit(known), Recorded(known, operators), asked=bool(edges))
+    job = with_operators(fit(known), Recorded(known, operators, bool(edges)))
     result = held_against(
         with_times(job, start_up_s, restart_s),
         replace(test, instances_per_host=per_host or test.instances_per_host),
