@@ -49,11 +49,10 @@ def cut_day(folder: Path, day: date) -> Path:
     """Write ``folder/days/DAY`` whole: the rows of that day in UTC. Returns it; a day that is not
     over yet is cut again later.
 
-    Raises StoreError without a recording, SpecError when it has nothing of that day.
+    Raises StoreError without the state of a shadow, SpecError when it has nothing of that day.
     """
+    state_of(folder)
     recording = folder / RECORDING
-    if not (recording / ABOUT).is_file():
-        raise StoreError(f"{folder} has no recording; name the --state of a shadow")
     began_s = datetime.combine(day, time(), UTC).timestamp()
     target = folder / DAYS / day.isoformat()
     with new_folder(target) as draft:
