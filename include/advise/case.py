@@ -149,9 +149,9 @@ def keep_case(request: AdviceRequest, folder: Path) -> Case:
     Raises SpecError with all that is wrong at once, before it writes, also where the folder has
     something that no advice has left.
     """
-    objective, book, recorded = _read_all(request, folder)
+    book, recorded = _read_all(request, folder)
     errors = errors_text(request.errors)
-    case = _case(request, objective, book, recorded, errors)
+    case = _case(request, book, recorded, errors)
     kept = folder / "case"
     write_bytes(kept / _ERRORS, errors.encode())
     keep_recording(recorded.job, kept / _RECORDING)
@@ -196,29 +196,27 @@ def open_case(folder: Path) -> Case:
         recorded = _kept(kept, asked=bool(request.edges))
         sizes = read_json(kept / _SIZES)
         errors = (kept / _ERRORS).read_text()
-        objective = parse_objective(request.objective)
-        return _case(request, objective, book, recorded, errors, sizes)
+        return _case(request, book, recorded, errors, sizes)
     except (SpecError, OSError, yaml.YAMLError, *DAMAGED) as error:
         problem = f"{kept} cannot be read ({error}); ask for the advice again"
         raise StoreError(problem) from error
 
 
-def _read_all(request: AdviceRequest, folder: Path) -> tuple[LatencyObjective, PriceBook, Recorded]:
-    """Objective, book and recording; one cannot hide what is wrong with another."""
+def _read_all(request: AdviceRequest, folder: Path) -> tuple[PriceBook, Recorded]:
+    """Book and recording; neither can hide what is wrong with the other, or with the rest."""
 
     def recording() -> Recording:
         mapping = parse_mapping(request.columns) if request.columns else {}
         return read_recording(request.recording, mapping, sort=request.sort)
 
     def book() -> PriceBook:
-        prices = request.prices
-        book = read_book(prices)
+        book = read_book(request.prices)
         if isinstance(book, CloudPriceBook) and book.billed_from != "order":
             problem = f"{book.name}: replays bill from the order; write billed_from: order"
             raise SpecError("advise", [problem])
         return book
 
-    _, _, objective, read, by_operator, priced, *_ = all_checked(
+    *_, read, by_operator, priced, _, _ = all_checked(
         "advise",
         lambda: require_values(request, "advise"),
         lambda: require_ours(folder),
@@ -229,19 +227,18 @@ def _read_all(request: AdviceRequest, folder: Path) -> tuple[LatencyObjective, P
         lambda: chosen_names(request.controllers),
         lambda: read_errors(errors_text(request.errors), "--errors"),
     )
-    return objective, priced, Recorded(read, by_operator, bool(request.edges))
+    return priced, Recorded(read, by_operator, bool(request.edges))
 
 
 def _case(
     request: AdviceRequest,
-    objective: LatencyObjective,
     book: PriceBook,
     recorded: Recorded,
     errors_csv: str,
     sizes: Sequence[int] | None = None,
 ) -> Case:
     """``sizes`` are the fixed sizes to try, where they have been looked for before."""
-    recording = recorded.job
+    recording, objective = recorded.job, parse_objective(request.objective)
     require_signals(recording, "latency_s")
     doubts = percentile_doubts(recording, objective)
     job = with_times(fit(recording), request.start_up_s, request.restart_s)
