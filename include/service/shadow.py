@@ -184,7 +184,8 @@ def asked_controllers(
 
 
 class Shadow:
-    """Decides at every turn that a controller is due. ``most_slots`` there may be at most."""
+    """Decides at every turn that a controller is due. There may be ``most_slots`` at most, or
+    twice as many as there are at first if it is 0."""
 
     def __init__(
         self, folder: Path, state: ShadowState, terms: Terms, *, every_s: float, most_slots: int
@@ -198,6 +199,9 @@ class Shadow:
         """What controllers that are due advise; nothing while the job does not run or no reading is
         new. The state is written then."""
         state = self.state
+        if not self._most_slots:
+            there = sum(manager.slots for manager in now.task_managers)
+            self._most_slots = 2 * max(there, now.slots)
         if rates is None or not now.running:
             return {}
         state.began_s = state.began_s or now.at_s

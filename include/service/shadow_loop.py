@@ -9,9 +9,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from include.advise.objective import LatencyObjective, parse_objective
+from include.advise.objective import parse_objective
 from include.experiment.prices import price_book
-from include.model.host import PriceBook
 from include.service.act import Actor, Wish
 from include.service.clock import SteadyClock, Timestamp
 from include.service.guard import Permission
@@ -27,11 +26,6 @@ from include.service.status import DAY_S, ShadowStatus, remembered
 SHORTEST_BTU_S = 600.0
 """A TaskManager is not given back within minutes: what is billed by the second or minute is planned
 with for so long, or controllers move instances on paper again and again."""
-
-
-def terms_of(book: PriceBook, objective: LatencyObjective) -> Terms:
-    """What controllers are told of prices and an objective."""
-    return Terms(book.by_at_least(SHORTEST_BTU_S), objective.limit_s)
 
 
 def run_shadow(  # noqa: PLR0913  what a user may say
@@ -53,14 +47,15 @@ def run_shadow(  # noqa: PLR0913  what a user may say
 
     Raises what `record`, `opened` and `price_book` raise.
     """
-    terms = terms_of(price_book(prices), parse_objective(objective))
+    book = price_book(prices).by_at_least(SHORTEST_BTU_S)
+    terms = Terms(book, parse_objective(objective).limit_s)
     job, every_s = polling.job, polling.every_s
     with alone_in(folder, "is a shadow"):
         state = opened(folder, job, controllers, polling.told)
         with closing(polling.client(polling.url)) as flink:
             flink.job_named(job)  # else each start without Flink writes two entries of the journal
         state.objective, state.prices = objective, prices
-        shadow: Shadow | None = None
+        shadow = Shadow(folder, state, terms, every_s=every_s, most_slots=most_slots)
         last_wanted: dict[str, dict[str, int]] = {}
         last_acted: list[str] = []
         clock = SteadyClock()
@@ -70,11 +65,7 @@ def run_shadow(  # noqa: PLR0913  what a user may say
         status.day.extend(remembered(folder, time.time() - DAY_S))
 
         def seen(now: JobReading, rates: JobRates | None) -> None:
-            nonlocal shadow, last_acted
-            if shadow is None:
-                there = sum(manager.slots for manager in now.task_managers)
-                most = most_slots or 2 * max(there, now.slots)
-                shadow = Shadow(folder, state, terms, every_s=every_s, most_slots=most)
+            nonlocal last_acted
             rows_of = shadow.turn(now, rates)
             status.polled(now, rates, rows_of)
             for name, rows in rows_of.items():
@@ -91,7 +82,7 @@ def run_shadow(  # noqa: PLR0913  what a user may say
                     acted(line)
                 last_acted = lines
 
-        with served(status, page) as where, ExitStack() as ends:
+        with closing(shadow), served(status, page) as where, ExitStack() as ends:
             if actor is not None:
                 actor.begin()
                 ends.callback(actor.end)
@@ -105,8 +96,6 @@ def run_shadow(  # noqa: PLR0913  what a user may say
                 turned=status.turned,
                 clock=clock,
             )
-        if shadow is not None:
-            shadow.close()
 
 
 def line_of(name: str, rows: Sequence[Advised]) -> str:

@@ -130,8 +130,6 @@ def remembered(folder: Path, since_s: float) -> list[StatusPoint]:
     """Points of decisions that are on disk, from then on, in their order; of those in the last
     `LAST_BYTES` of the file."""
     path = folder / DECISIONS
-    if not path.is_file():
-        return []
     decisions = decisions_in(path, LAST_BYTES)
     if path.stat().st_size > LAST_BYTES:
         next(decisions, None)  # its first rows may be before

@@ -16,12 +16,11 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from include.advise.objective import parse_objective
 from include.experiment.prices import price_book
+from include.service.observe import Terms
 from include.service.record import Recorder
 from include.service.rest import FlinkRest
 from include.service.shadow import Shadow, asked_controllers, opened
-from include.service.shadow_loop import terms_of
 from tests.bench.growth import memory_mb
 from tests.service.fake_flink import a_flink
 from tests.service.flink_world import World
@@ -40,7 +39,7 @@ def polls(hours: float, names: Sequence[str], folder: Path) -> tuple[list[float]
         recorder = Recorder(folder / "recording", "orders", flink.url, EVERY_S)
         recorder.begin(world.now_s)
         state = opened(folder, "orders", asked_controllers(names, {}) if names else {})
-        terms = terms_of(price_book("btu60"), parse_objective("latency p95 < 2 s"))
+        terms = Terms(price_book("btu60"), 2.0)
         shadow = Shadow(folder, state, terms, every_s=EVERY_S, most_slots=12)
         for number in range(1, round(hours * 3600 / EVERY_S) + 1):
             world.advance(EVERY_S)

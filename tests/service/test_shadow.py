@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 
-from include.advise.objective import parse_objective
 from include.controllers import CONTROLLERS
 from include.controllers.base import Registration
 from include.controllers.fixed import Fixed
@@ -24,16 +23,15 @@ from include.model.errors import SpecError, StoreError
 from include.model.observation import Observation
 from include.runs.guard import planned
 from include.service.fleet import PaperFleet, PaperHost
-from include.service.observe import graph_of, observation_of, setting_of
+from include.service.observe import Terms, graph_of, observation_of, setting_of
 from include.service.rates import Totals, added, rates_between
 from include.service.record import Recorder
 from include.service.shadow import Shadow, ShadowState, asked_controllers, opened
-from include.service.shadow_loop import terms_of
 from include.service.verdict import state_of
 from tests.command_line import refused, said
 from tests.service.flink_world import World
 
-TERMS = terms_of(price_book("btu60"), parse_objective("latency p95 < 2 s"))
+TERMS = Terms(price_book("btu60"), 2.0)
 FOUR = ("tide", "ds2", "flink-autoscaler", "hpa")
 
 
