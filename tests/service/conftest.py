@@ -10,7 +10,7 @@ import pytest
 
 from include.service.rest import FlinkRest
 from tests.service.acting_service import Acting
-from tests.service.fake_flink import FakeFlink, a_flink
+from tests.service.fake_flink import FakeFlink, a_client, a_flink
 from tests.service.flink_world import World
 
 Connect = Callable[..., FlinkRest]
@@ -33,11 +33,8 @@ def connect(flink: FakeFlink) -> Iterator[Connect]:
     clients = []
 
     def connected(timeout_s: float = 5.0) -> FlinkRest:
-        client = FlinkRest(
-            flink.url, now_s=lambda: flink.world.now_s, timeout_s=timeout_s, settles_s=0.0
-        )
-        clients.append(client)
-        return client
+        clients.append(a_client(flink, timeout_s))
+        return clients[-1]
 
     yield connected
     for client in clients:

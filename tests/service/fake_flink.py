@@ -11,6 +11,7 @@ from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
+from include.service.rest import FlinkRest
 from tests.http_server import sends, serving
 from tests.service.flink_world import NAMES, World, vertex
 
@@ -174,6 +175,10 @@ def a_flink(world: World, certificate: Path | None = None) -> Iterator[FakeFlink
     with serving(answer, certificate) as port:
         fake.url = f"http{'s' if certificate else ''}://127.0.0.1:{port}"
         yield fake
+
+
+def a_client(flink: FakeFlink, timeout_s: float) -> FlinkRest:
+    return FlinkRest(flink.url, now_s=lambda: flink.world.now_s, timeout_s=timeout_s, settles_s=0.0)
 
 
 def hangs(handler: BaseHTTPRequestHandler) -> bool:

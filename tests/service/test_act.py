@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 import time
 
 import pytest
@@ -14,6 +13,7 @@ from include.service.journal import FILE, ChangeJournal
 from include.service.pause import pause, resume
 from tests.service.acting_service import requests
 from tests.service.fake_flink import answers_500
+from tests.service.test_record import files_of
 
 
 def test_a_change_is_asked_for_taken_and_up_and_a_colleague_can_read_why(flink, acting):
@@ -220,11 +220,6 @@ def test_what_cannot_be_written_leaves_no_trace(tmp_path):
     journal = ChangeJournal(tmp_path)
     journal.append(Entry(Timestamp.now(), "resumed", {}))
     size = (tmp_path / FILE).stat().st_size
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size + 10, hard))
-    try:
-        with pytest.raises(SetupError, match="nothing is changed"):
-            journal.append(Entry(Timestamp.now(), "paused", {"why": "x"}))
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    with files_of(size + 10), pytest.raises(SetupError, match="nothing is changed"):
+        journal.append(Entry(Timestamp.now(), "paused", {"why": "x"}))
     assert (tmp_path / FILE).stat().st_size == size

@@ -16,6 +16,7 @@ from include.testbeds.flink.rest import NoAnswerError
 from tests.service.fake_flink import (
     FakeFlink,
     Fault,
+    a_client,
     a_flink,
     answers_500,
     answers_other_json,
@@ -27,11 +28,6 @@ from tests.service.fake_flink import (
     truncates,
 )
 from tests.service.flink_world import World, vertex
-
-
-def a_client(flink: FakeFlink, timeout_s: float) -> FlinkRest:
-    return FlinkRest(flink.url, now_s=lambda: flink.world.now_s, timeout_s=timeout_s, settles_s=0.0)
-
 
 FAULTS = [hangs, drips, drips_at_last, answers_500, truncates, half_json, sends_on]
 
