@@ -39,7 +39,9 @@ class ChangeJournal:
                 except ValueError:  # cut off by a crash, or a full disk: nothing was done
                     continue
                 try:
-                    yield _entry(values)
+                    at, kind = Timestamp(**values.pop("at")), values.pop("kind")
+                    values.pop("time", None)
+                    yield Entry(at, kind, values)
                 except (KeyError, TypeError, AttributeError) as error:
                     raise StoreError(
                         f"{self._path}, line {number} is no entry ({error}); move the file aside "
@@ -76,11 +78,6 @@ class ChangeJournal:
             with suppress(OSError):
                 file.truncate(size)
             raise
-
-
-def _entry(values: Mapping[str, Any]) -> Entry:
-    about = {name: value for name, value in values.items() if name not in ("time", "kind", "at")}
-    return Entry(Timestamp(**values["at"]), values["kind"], about)
 
 
 def sentence(entry: Entry) -> str:
