@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from include.advise.readings import Flags, Readings, median_of
-from include.advise.times import DRAWS, EstimatedTime, FittedValue, ScalingTimes
+from include.advise.times import EstimatedTime, ScalingTimes, around, resampled
 from include.workloads.recordings.recording import FloatArray
 
 EPISODE_S = 180.0
@@ -78,7 +78,7 @@ def _by_itself(late: FloatArray) -> EstimatedTime:
         note = f"{len(late)} restarts that no scaling explains were recorded with their latency"
         return EstimatedTime(said=f"{note}, {LEAST_SEEN} are needed; record for longer")
     peaks = _drawn(late).max(axis=1)
-    value = _interval(float(late.mean(axis=0).max()), peaks)
+    value = around(float(late.mean(axis=0).max()), peaks)
     return EstimatedTime(value=value, said=f"fitted on {len(late)} that no scaling explains")
 
 
@@ -96,20 +96,12 @@ def _by_scaling(late: FloatArray, planned: FloatArray, used_s: float) -> Estimat
         peaks = drawn.sum(axis=1) / np.maximum(itself.sum(axis=1), 1e-9) * itself.max(axis=1)
     else:
         peaks = drawn.max(axis=1)
-    return EstimatedTime(value=_interval(used_s, peaks), said=f"fitted on {counts}")
+    return EstimatedTime(value=around(used_s, peaks), said=f"fitted on {counts}")
 
 
 def _drawn(late: FloatArray) -> FloatArray:
     """Mean episodes of resampled ones: a row each, not below 0."""
-    draw = np.random.default_rng(0)
-    picked = draw.integers(0, len(late), (DRAWS, len(late)))
-    means: FloatArray = np.maximum(0.0, late[picked].mean(axis=1))
-    return means
-
-
-def _interval(value: float, draws: FloatArray) -> FittedValue:
-    low, high = np.percentile(draws, [2.5, 97.5])
-    return FittedValue(value=value, low=min(value, float(low)), high=max(value, float(high)))
+    return np.maximum(0.0, resampled(late))
 
 
 def timed(restart: Restart, quiet_lag_s: float, step_s: float, restart_s: float) -> Restart:

@@ -79,7 +79,7 @@ def start_up_in(recording: Recording, presumed_s: float) -> EstimatedTime:
         note = f"{took.size} scale-ups were recorded that came to their end, {LEAST_STARTS} are"
         return EstimatedTime(said=f"{note} needed: {else_s}; record more of them")
     apart_s = float(np.median(np.diff(times_s)))
-    value = resampled_mean(took, at_least=2 * apart_s / (12 * took.size) ** 0.5)
+    value = around(float(took.mean()), resampled(took), 2 * apart_s / (12 * took.size) ** 0.5)
     note = f"fitted on {took.size} scale-ups: from the reading that asks for more to the one that"
     return EstimatedTime(value=value, said=f"{note} has as many, with readings every {apart_s:g} s")
 
@@ -99,14 +99,18 @@ def _starts(times_s: FloatArray, wanted: FloatArray, count: FloatArray) -> Float
     return np.array(took)
 
 
-def resampled_mean(values: FloatArray, at_least: float = 0.0) -> FittedValue:
-    """The mean, and where 95 % of the means of resampled values lie; ``at_least`` to each side."""
-    draw = np.random.default_rng(0)
-    means = values[draw.integers(0, values.size, (DRAWS, values.size))].mean(axis=1)
-    low, high = np.percentile(means, [2.5, 97.5])
-    mean = float(values.mean())
+def resampled(values: FloatArray) -> FloatArray:
+    """The means of `DRAWS` samples of as many rows, drawn with replacement."""
+    picked = np.random.default_rng(0).integers(0, len(values), (DRAWS, len(values)))
+    means: FloatArray = values[picked].mean(axis=1)
+    return means
+
+
+def around(value: float, draws: FloatArray, at_least: float = 0.0) -> FittedValue:
+    """The value, and where 95 % of what was drawn lies; ``at_least`` to each side of it."""
+    low, high = np.percentile(draws, [2.5, 97.5])
     return FittedValue(
-        value=mean,
-        low=max(0.0, min(float(low), mean - at_least)),
-        high=max(float(high), mean + at_least),
+        value=value,
+        low=max(0.0, min(float(low), value - at_least)),
+        high=max(float(high), value + at_least),
     )
