@@ -29,7 +29,7 @@ LEAST_OVERLAP = 0.6
 MOST_CPU_ERROR = 0.15
 """Recordings of one job that were at hand have at least 0.94 and at most 0.08 more than the error
 of the fit; those of two jobs 0.47 to 0.51, and 0.29 where the model fits its own recording."""
-BEHIND_ITEMS = 10_000
+BEHIND_ITEMS = 10_000.0
 """A job of which more records wait is behind."""
 LATENCY = LatencyObjective(0.95, 2.0)
 
@@ -75,6 +75,7 @@ def backtest(
     scaler: Scaler,
     seeds: Sequence[int] = SEEDS,
     objective: LatencyObjective = LATENCY,
+    behind_items: float = BEHIND_ITEMS,
 ) -> Backtest:
     """Replay the load of ``test`` on a model that was fitted to another recording.
 
@@ -86,7 +87,7 @@ def backtest(
     runs, read = replays_of(job, test, scaler, seeds, objective.limit_s)
     return Backtest(
         job=job,
-        rows=tuple(_compared(runs, read, objective)),
+        rows=tuple(_compared(runs, read, objective, behind_items)),
         correlation=tuple(_correlation(run, read) for run in runs),
     )
 
@@ -175,7 +176,7 @@ def _correlation(run: Replayed, read: Readings) -> float:
 
 
 def _compared(
-    runs: Sequence[Replayed], read: Readings, objective: LatencyObjective
+    runs: Sequence[Replayed], read: Readings, objective: LatencyObjective, behind_items: float
 ) -> Iterator[PredictedFigure]:
     """Each figure of the replays and of the recording, where that has readings."""
     days = read.load_per_s.size * read.step_s / DAY_S
@@ -185,14 +186,18 @@ def _compared(
 
     within, behind = (
         f"records within {objective.limit_s:g} s",
-        f"time with lag above {BEHIND_ITEMS}",
+        f"time with lag above {behind_items:g}",
     )
+
+    def is_behind(lag_items: FloatArray) -> float:
+        return float((lag_items > behind_items).mean())
+
     figures: tuple[tuple[str, str, str, Callable[[Any], float]], ...] = (
         ("mean instances", "", "instances", reading_of("instances", read, np.mean)),
         ("scalings a day", "", "instances", scalings),
         ("median latency", "s", "latency_s", reading_of("latency_s", read, np.median)),
         (within, "share", "latency_s", share_within(objective, read)),
-        (behind, "share", "lag_items", reading_of("lag_items", read, _behind)),
+        (behind, "share", "lag_items", reading_of("lag_items", read, is_behind)),
         ("mean CPU", "share", "cpu_share", reading_of("cpu_share", read, np.mean)),
     )
     for name, unit, of, measure in figures:
@@ -206,10 +211,6 @@ def _compared(
             high=max(values),
             recorded=recorded,
         )
-
-
-def _behind(lag_items: FloatArray) -> float:
-    return float((lag_items > BEHIND_ITEMS).mean())
 
 
 def share_within(

@@ -54,6 +54,7 @@ def backtest(  # noqa: PLR0913  options of a command
     prices: Annotated[str, typer.Option(help="What was paid there: a price book.")] = "per_second",
     per_host: PerHost = None,
     sort: Sort = False,
+    lag_above: Annotated[float, typer.Option(min=0, help="Records that count as behind.")] = 1e4,
     objective: Annotated[
         str, typer.Option(help="Its limit is the one for which records within are counted.")
     ] = "latency p95 < 2 s",
@@ -105,6 +106,7 @@ def backtest(  # noqa: PLR0913  options of a command
         Scaler(controller, controller_options, book),
         seeds=range(1, seeds + 1),
         objective=latency,
+        behind_items=lag_above,
     )
     for doubt in doubts(result.job, known, test):
         typer.echo(f"warning: {doubt}", err=True)
