@@ -12,12 +12,10 @@ RO-Crate 1.0, all of RO-Crate 1.1.
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Iterable, Mapping
-from datetime import datetime
-from operator import itemgetter
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 from include.files.whole import digest, json_bytes, new_file, read_json, write_bytes
 from include.model.errors import PublishError, SpecError, command
@@ -28,9 +26,6 @@ from include.results.tables.staged import KEPT
 from include.runs.measurements.origin import Origin
 
 if TYPE_CHECKING:
-    from rocrate.model import ContextEntity, File
-    from rocrate.rocrate import ROCrate
-
     from include.runs.measurements.store import RunStore
 
 METADATA = "ro-crate-metadata.json"
@@ -43,7 +38,13 @@ PROFILES: Mapping[str, tuple[str, str]] = {
 }
 TERMS = "https://w3id.org/ro/terms/workflow-run/context"
 NO_LICENCE = "No licence is stated for these results; ask whoever gave them to you."
-_RO_CRATE = "1.1"
+RO_CRATE = "https://w3id.org/ro/crate/1.1"
+COMPLETED = "http://schema.org/CompletedActionStatus"
+Link = dict[str, str]
+"""How one entity refers to another: by its id."""
+INPUT: Link = {"@id": "#input-run"}
+OUTPUT: Link = {"@id": "#output-measurements"}
+"""What goes into the workflow and comes out of it."""
 _REPOSITORY = Path(__file__).resolve().parents[3]
 _KINDS = {
     ".csv": "text/csv", ".html": "text/html", ".json": "application/json", ".md": "text/markdown",
@@ -65,7 +66,7 @@ def write_crate(folder: Path) -> Path | None:
         return None
     for source in _kept_code():
         write_bytes(folder / KEPT_CODE / source.name, source.read_bytes())
-    write_bytes(folder / METADATA, json_bytes(_Description(folder, manifest).to_json()))
+    write_bytes(folder / METADATA, json_bytes(_described(folder, manifest)))
     return folder / METADATA
 
 
@@ -83,7 +84,7 @@ def pack_crate(folder: Path, out: Path, licence: str = "", *, overwrite: bool = 
         raise SpecError("--out", [f"{out} is there already; --overwrite replaces it"])
     if problems := [*changes(folder, manifest), *_measured_anew(folder, manifest)]:
         raise PublishError("\n".join([f"{folder} cannot be packed:", *problems]))
-    described = _Description(folder, manifest, licence).to_json()
+    described = _described(folder, manifest, licence)
     files = sorted(unquote(entity["@id"]) for entity in described["@graph"] if "sha256" in entity)
     with new_file(out) as draft, zipfile.ZipFile(draft, "w") as target:
         target.writestr(zip_entry(METADATA), json_bytes(described))
@@ -145,219 +146,183 @@ def _kept_code() -> list[Path]:
     return [stages, *([pinned] if pinned.is_file() else [])]
 
 
-class _Description:
-    """Entities of one crate, added in a fixed order."""
+class _Crate:
+    """Entities of one crate by their ids; the same id is the same entity."""
 
-    def __init__(self, folder: Path, manifest: Mapping[str, Any], licence: str = "") -> None:
-        from rocrate.rocrate import ROCrate
-
+    def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.manifest = manifest
-        self.crate: ROCrate = ROCrate(version=_RO_CRATE)
-        self.runs = [row["run"] for row in manifest["runs"]]
-        self.origins = _kept_runs(folder, manifest)
-        self.entities: dict[str, Any] = {}
-        """Entities by id: the library looks through all of them for one that is not there."""
-        self._root(licence)
-        self.workflow = self._workflow()
-        kept = [row for row in manifest["runs"] if row["run"] in self.origins]
-        runs = [self._run(row) for row in kept]
-        inputs, measured = (
-            [self.entities[f"runs/{row['run']}/{name}"] for row in kept]
-            for name in ("run.json", "manifest.json")
-        )
-        self._parameters(inputs, measured)
-        actions = [*runs, *self._publication(measured)]
-        self.crate.root_dataset["mentions"] = actions
+        self.entities: dict[str, dict[str, Any]] = {}
 
-    def to_json(self) -> dict[str, Any]:
-        """The metadata file, entities in order of their ids below the two that come first."""
-        content: dict[str, Any] = self.crate.metadata.generate()
-        for entity in content["@graph"]:
-            entity.update((name, _alone(value)) for name, value in entity.items())
-        by_id = {entity["@id"]: entity for entity in content["@graph"]}
-        metadata, root = by_id.pop(METADATA), by_id.pop("./")
-        root["hasPart"].sort(key=itemgetter("@id"))
-        content["@graph"] = [metadata, root, *sorted(by_id.values(), key=itemgetter("@id"))]
-        return content
+    def add(self, id_: str, type_: str | list[str], **about: Any) -> Link:
+        """Describe an entity unless it is described already; returns a link to it."""
+        self.entities.setdefault(id_, {"@id": id_, "@type": type_, **about})
+        return {"@id": id_}
 
-    def _root(self, licence: str) -> None:
-        name, crate = self.manifest["experiment"], self.crate
-        crate.metadata.extra_contexts.append(TERMS)
-        crate.name = f"Experiment {name}"
-        crate.description = (
-            f"{len(self.runs)} runs of the experiment {name} of Tidebench with everything they "
-            "were given, what was measured, the published tables and the checks they passed."
-        )
-        crate.license = licence or NO_LICENCE
-        crate.datePublished = datetime.fromisoformat(
-            max(origin.measured_at for origin in self.origins.values())
-        )
-        crate.root_dataset["identifier"] = f"{name}, edition {self.manifest['edition']}"
-        crate.root_dataset["conformsTo"] = [
-            self._context(url, "CreativeWork", name=profile, version=version)
-            for url, (profile, version) in PROFILES.items()
-        ]
+    def file(self, path: str, name: str, type_: str | list[str] = "File", **about: Any) -> Link:
+        """Describe the file that lies at ``path`` in the crate."""
+        file = _file_of(self.folder, path)
+        about["sha256"], about["contentSize"] = digest(file), str(file.stat().st_size)
+        kind = _KINDS.get(file.suffix, "application/octet-stream")
+        return self.add(quote(path), type_, name=name, encodingFormat=kind, **about)
 
-    def _workflow(self) -> File:
-        from rocrate.model.computerlanguage import ComputerLanguage
+    def action(self, id_: str, **about: Any) -> Link:
+        return self.add(id_, "CreateAction", actionStatus=COMPLETED, **about)
 
-        python = self.crate.add(
-            ComputerLanguage(
-                self.crate,
-                identifier="https://www.python.org/",
-                properties={
-                    "name": "Python", "version": self.manifest["versions"]["python"],
-                    "url": {"@id": "https://www.python.org/"},
-                },
-            )
-        )  # fmt: skip
-        stages, *pinned = (f"{KEPT_CODE}/{source.name}" for source in _kept_code())
-        about = {
-            "name": "Stages of a run: provision, deploy, replay, windows, release",
-            "description": "The code that every run goes through, by Airflow or by command line.",
-            "version": self.manifest["git_commit"] or "unknown",
-            **self._of_file(stages),
-        }
-        workflow = self.crate.add_workflow(
-            _file_of(self.folder, stages), stages, main=True, lang=python, properties=about
-        )
-        workflow["softwareRequirements"] = [
-            self._package(*package) for package in sorted(self.manifest["versions"].items())
-        ]
-        for path in pinned:
-            self._file(path, "Packages of the project, pinned")
-        return workflow
+    def packages(self, versions: Mapping[str, str]) -> list[Link]:
+        """Python and packages, each with its version."""
+        return [self.package(*package) for package in sorted(versions.items())]
 
-    def _run(self, row: Mapping[str, Any]) -> ContextEntity:
-        run, origin = row["run"], self.origins[row["run"]]
-        kept = read_json(self.folder / "runs" / run / "manifest.json")
-        home, by = f"runs/{run}", origin.by
-        inputs = self._file(f"{home}/run.json", f"Everything run {run} was given, looked up")
-        seed = self._value(f"#seed-{row['seed']}", "seed", row["seed"])
-        spec_hash = self._value(f"#spec-{row['spec_hash']}", "spec_hash", row["spec_hash"])
-        results = [
-            self._file(f"{home}/manifest.json", f"What run {run} measured, with what"),
-            self._file(f"{home}/arrivals.csv", f"Level of the arrivals of run {run} over time"),
-            *(self._part(part) for part in kept["parts"]),
-        ]
-        requester = f"the DAG run {by.dag_run} of {by.dag_id}" if by.dag_id else "the command line"
-        return self._context(
-            f"#measured-{run}",
-            "CreateAction",
-            name=f"Measurement of run {run}",
-            description=f"Asked for by {requester}, on the testbed {kept['testbed']}.",
-            instrument=[self.workflow, self._code(run, kept["versions"])],
-            object=[inputs, seed, spec_hash],
-            result=results,
-            endTime=origin.measured_at,
-            actionStatus="http://schema.org/CompletedActionStatus",
-        )
-
-    def _code(self, run: str, versions: Mapping[str, str]) -> ContextEntity:
-        """The code of Tidebench that measured a run, by the digest that is kept with it."""
-        mark = self.folder / "runs" / run / "code.json"  # earlier versions kept none
-        sha256 = read_json(mark)["sha256"] if mark.is_file() else "unknown"
-        commit = versions.get("git_commit", "")
-        needs = [
-            self._package(*package)
-            for package in sorted(versions.items())
-            if package[0] != "git_commit"
-        ]
-        return self._context(
-            f"#code-{sha256}",
-            "SoftwareApplication",
-            name="Tidebench, the code that decides what is measured",
-            softwareVersion=sha256,
-            softwareRequirements=needs,
-            description=f"Its version is the SHA-256 of the code; commit {commit or 'unknown'}.",
-        )
-
-    def _parameters(self, inputs: list[File], measured: list[File]) -> None:
-        """What goes into the workflow and comes out of it, with the files of all runs."""
-        for side, name, files in (("input", "run", inputs), ("output", "measurements", measured)):
-            parameter = self._context(
-                f"#{side}-{name}",
-                "FormalParameter",
-                name=name,
-                additionalType="File",
-                encodingFormat="application/json",
-                workExample=files,
-            )
-            for file in files:
-                file["exampleOfWork"] = parameter
-            self.workflow[side] = [parameter]
-
-    def _publication(self, measured: list[File]) -> list[ContextEntity]:
-        """The actions that came after: tables, checks, pages."""
-        versions = self.manifest["versions"]
-        names = [f"published/{name}" for name in sorted(self.manifest["sha256"])]
-        published = {name: self._file(name, f"Published: {Path(name).name}") for name in names}
-        tables = [file for name, file in published.items() if name.endswith(".parquet")]
-        pages = [file for name, file in published.items() if not name.endswith(".parquet")]
-        pages.append(self._file("published/manifest.json", "What was published, with what"))
-        docs = verdict_path(self.folder).parent
-        checks = [
-            self._file(path.relative_to(self.folder).as_posix(), f"Checks: {path.name}")
-            for path in sorted(docs.rglob("*"))
-            if path.is_file()
-        ]
-        steps = (
-            ("tables", "Spark SQL makes tables of the runs", "pyspark", measured, tables),
-            ("checks", "The gate checks the tables", "great-expectations", tables, checks),
-            ("publication", "Pages and texts are written", "python", [*tables, *checks], pages),
-        )
-        return [
-            self._context(
-                f"#{step}",
-                "CreateAction",
-                name=step,
-                description=name,
-                instrument=self._package(tool, versions.get(tool, "")),
-                object=inputs,
-                result=made,
-                actionStatus="http://schema.org/CompletedActionStatus",
-            )
-            for step, name, tool, inputs, made in steps
-        ]
-
-    def _package(self, name: str, version: str) -> ContextEntity:
+    def package(self, name: str, version: str) -> Link:
         project = f"https://pypi.org/project/{name}/{version}"
         url = f"https://www.python.org/#{version}" if name == "python" else project
-        return self._context(
-            url, "SoftwareApplication", name=name, softwareVersion=version, url={"@id": url}
-        )
-
-    def _part(self, part: Mapping[str, Any]) -> File:
-        table = part["path"].split("/")[1]
-        return self._file(part["path"], f"Measured: {part['rows']} rows of {table}")
-
-    def _value(self, id_: str, name: str, value: Any) -> ContextEntity:
-        return self._context(id_, "PropertyValue", name=name, value=value)
-
-    def _file(self, path: str, name: str) -> File:
-        if path not in self.entities:
-            about = {"name": name, **self._of_file(path)}
-            file = self.crate.add_file(_file_of(self.folder, path), path, properties=about)
-            self.entities[path] = file
-        return self.entities[path]
-
-    def _of_file(self, path: str) -> dict[str, Any]:
-        file = _file_of(self.folder, path)
-        kind = _KINDS.get(file.suffix, "application/octet-stream")
-        size = str(file.stat().st_size)
-        return {"sha256": digest(file), "contentSize": size, "encodingFormat": kind}
-
-    def _context(self, id_: str, type_: str, **properties: Any) -> ContextEntity:
-        """An entity that is no file; the same id is the same entity."""
-        from rocrate.model import ContextEntity
-
-        if id_ not in self.entities:
-            entity = ContextEntity(self.crate, id_, {"@type": type_, **properties})
-            self.entities[id_] = self.crate.add(entity)
-        return self.entities[id_]
+        about = {"name": name, "softwareVersion": version, "url": {"@id": url}}
+        return self.add(url, "SoftwareApplication", **about)
 
 
-def _alone(value: Any) -> Any:
-    """A list of one as its only value, as RO-Crate wants it."""
-    return value[0] if isinstance(value, list) and len(value) == 1 else value
+def _described(folder: Path, manifest: Mapping[str, Any], licence: str = "") -> dict[str, Any]:
+    """The metadata file, entities in order of their ids below the two that come first."""
+    crate, name = _Crate(folder), manifest["experiment"]
+    origins = _kept_runs(folder, manifest)
+    kept = [row for row in manifest["runs"] if row["run"] in origins]
+    workflow = _workflow(crate, manifest)
+    runs = [_run(crate, row, origins[row["run"]], workflow) for row in kept]
+    inputs, measured = (
+        [{"@id": quote(f"runs/{row['run']}/{file}")} for row in kept]
+        for file in ("run.json", "manifest.json")
+    )
+    kind = {"additionalType": "File", "encodingFormat": "application/json"}
+    crate.add(INPUT["@id"], "FormalParameter", name="run", workExample=inputs, **kind)
+    crate.add(OUTPUT["@id"], "FormalParameter", name="measurements", workExample=measured, **kind)
+    actions = [*runs, *_publication(crate, manifest, measured)]
+    profiles = [
+        crate.add(url, "CreativeWork", name=profile, version=version)
+        for url, (profile, version) in PROFILES.items()
+    ]
+    root = {
+        "@id": "./",
+        "@type": "Dataset",
+        "name": f"Experiment {name}",
+        "description": (
+            f"{len(manifest['runs'])} runs of the experiment {name} of Tidebench with everything "
+            "they were given, what was measured, the published tables and the checks they passed."
+        ),
+        "license": licence or NO_LICENCE,
+        "datePublished": max(origin.measured_at for origin in origins.values()),
+        "identifier": f"{name}, edition {manifest['edition']}",
+        "conformsTo": profiles,
+        "mainEntity": workflow,
+        "mentions": actions,
+        "hasPart": [
+            {"@id": id_} for id_, about in sorted(crate.entities.items()) if "sha256" in about
+        ],
+    }
+    metadata = {
+        "@id": METADATA,
+        "@type": "CreativeWork",
+        "about": {"@id": "./"},
+        "conformsTo": [{"@id": RO_CRATE}, profiles[-1]],
+    }
+    graph = [metadata, root, *(about for _, about in sorted(crate.entities.items()))]
+    # A list of one is its only value, as RO-Crate wants it.
+    alone = [
+        {key: value[0] if isinstance(value, list) and len(value) == 1 else value
+         for key, value in entity.items()}
+        for entity in graph
+    ]  # fmt: skip
+    return {"@context": [f"{RO_CRATE}/context", TERMS], "@graph": alone}
+
+
+def _workflow(crate: _Crate, manifest: Mapping[str, Any]) -> Link:
+    """The code that every run goes through."""
+    url = "https://www.python.org/"
+    about = {"name": "Python", "version": manifest["versions"]["python"], "url": {"@id": url}}
+    python = crate.add(url, "ComputerLanguage", **about)
+    stages, *pinned = (f"{KEPT_CODE}/{source.name}" for source in _kept_code())
+    for path in pinned:
+        crate.file(path, "Packages of the project, pinned")
+    return crate.file(
+        stages,
+        "Stages of a run: provision, deploy, replay, windows, release",
+        ["File", "SoftwareSourceCode", "ComputationalWorkflow"],
+        description="The code that every run goes through, by Airflow or by command line.",
+        version=manifest["git_commit"] or "unknown",
+        programmingLanguage=python,
+        softwareRequirements=crate.packages(manifest["versions"]),
+        input=INPUT,
+        output=OUTPUT,
+    )
+
+
+def _run(crate: _Crate, row: Mapping[str, Any], origin: Origin, workflow: Link) -> Link:
+    """The action that measured a run."""
+    run, by, home = row["run"], origin.by, f"runs/{row['run']}"
+    kept = read_json(crate.folder / home / "manifest.json")
+    requester = f"the DAG run {by.dag_run} of {by.dag_id}" if by.dag_id else "the command line"
+    given = f"Everything run {run} was given, looked up"
+    inputs = [
+        crate.file(f"{home}/run.json", given, exampleOfWork=INPUT),
+        *(
+            crate.add(f"#{id_}-{row[name]}", "PropertyValue", name=name, value=row[name])
+            for id_, name in (("seed", "seed"), ("spec", "spec_hash"))
+        ),
+    ]
+    with_what = f"What run {run} measured, with what"
+    results = [
+        crate.file(f"{home}/manifest.json", with_what, exampleOfWork=OUTPUT),
+        crate.file(f"{home}/arrivals.csv", f"Level of the arrivals of run {run} over time"),
+        *(
+            crate.file(
+                part["path"], f"Measured: {part['rows']} rows of {part['path'].split('/')[1]}"
+            )
+            for part in kept["parts"]
+        ),
+    ]
+    return crate.action(
+        f"#measured-{run}",
+        name=f"Measurement of run {run}",
+        description=f"Asked for by {requester}, on the testbed {kept['testbed']}.",
+        instrument=[workflow, _code(crate, home, kept["versions"])],
+        object=inputs,
+        result=results,
+        endTime=origin.measured_at,
+    )
+
+
+def _code(crate: _Crate, home: str, versions: Mapping[str, str]) -> Link:
+    """The code of Tidebench that measured a run, by the digest that is kept with it."""
+    mark = crate.folder / home / "code.json"  # earlier versions kept none
+    sha256 = read_json(mark)["sha256"] if mark.is_file() else "unknown"
+    commit = versions.get("git_commit", "") or "unknown"
+    packages = {name: version for name, version in versions.items() if name != "git_commit"}
+    return crate.add(
+        f"#code-{sha256}",
+        "SoftwareApplication",
+        name="Tidebench, the code that decides what is measured",
+        softwareVersion=sha256,
+        softwareRequirements=crate.packages(packages),
+        description=f"Its version is the SHA-256 of the code; commit {commit}.",
+    )
+
+
+def _publication(
+    crate: _Crate, manifest: Mapping[str, Any], measured: list[Link]
+) -> Iterator[Link]:
+    """The actions that came after: tables, checks, pages."""
+    tables, pages = list[Link](), list[Link]()
+    for name in sorted(manifest["sha256"]):
+        files = tables if name.endswith(".parquet") else pages
+        files.append(crate.file(f"published/{name}", f"Published: {Path(name).name}"))
+    pages.append(crate.file("published/manifest.json", "What was published, with what"))
+    checks = [
+        crate.file(path.relative_to(crate.folder).as_posix(), f"Checks: {path.name}")
+        for path in sorted(verdict_path(crate.folder).parent.rglob("*"))
+        if path.is_file()
+    ]
+    for step, about, tool, inputs, made in (
+        ("tables", "Spark SQL makes tables of the runs", "pyspark", measured, tables),
+        ("checks", "The gate checks the tables", "great-expectations", tables, checks),
+        ("publication", "Pages and texts are written", "python", [*tables, *checks], pages),
+    ):
+        package = crate.package(tool, manifest["versions"].get(tool, ""))
+        made_by = {"name": step, "description": about, "instrument": package}
+        yield crate.action(f"#{step}", **made_by, object=inputs, result=made)
