@@ -15,27 +15,22 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from airflow.sdk import Param, dag
+from airflow.sdk import dag
 
 from include.advise.form import advice_params
 from tidebench import advice
-from tidebench.stage import DEFAULTS, first_line
+from tidebench.stage import described
 
 OF = {"experiment": "{{ ti.xcom_pull(task_ids='resolve_advice', key='experiment') }}"}
 
 
 @dag(
+    **described(__doc__, advice_params()),
     dag_id="advise",
-    schedule=None,
-    is_paused_upon_creation=False,
     max_active_runs=1,
     max_active_tasks=2,  # a replay keeps one core busy; a slot of three stays for other DAGs
     dagrun_timeout=timedelta(days=1),
-    default_args=DEFAULTS,
-    params={name: Param(**keywords) for name, keywords in advice_params().items()},
     tags=["advice"],
-    description=first_line(__doc__),
-    doc_md=__doc__,
 )
 def advise() -> None:
     resolve = advice.ResolveAdvice(task_id="resolve_advice")

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from airflow.sdk import Param, dag
+from airflow.sdk import dag
 
 from include.experiment.form import experiment_params
 from tidebench import locks, spark, tasks, windows
-from tidebench.stage import DEFAULTS, first_line
+from tidebench.stage import described
 
 EXPERIMENT = "{{ ti.xcom_pull(task_ids='resolve_spec', key='experiment') }}"
 
@@ -26,15 +26,10 @@ AT_ONCE = {"places": 3, "timeout": 6 * 86400}
 
 
 @dag(
-    schedule=None,
-    is_paused_upon_creation=False,
+    **described(__doc__, experiment_params()),
     max_active_runs=16,  # those that wait, too: a matrix triggers what others wait for
     dagrun_timeout=timedelta(days=8),
-    default_args=DEFAULTS,
-    params={name: Param(**keywords) for name, keywords in experiment_params().items()},
     tags=["experiment"],
-    description=first_line(__doc__),
-    doc_md=__doc__,
 )
 def experiment() -> None:
     resolve = tasks.ResolveSpec(task_id="resolve_spec")

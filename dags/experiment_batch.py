@@ -14,27 +14,22 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from airflow.sdk import Param, dag, task_group
+from airflow.sdk import dag, task_group
 
 from include.experiment.form import batch_params
 from tidebench import batch, locks, runs, spark, tasks
-from tidebench.stage import DEFAULTS, first_line
+from tidebench.stage import described
 
 WAYS = {"task": "measure_cell", "dag_run": "cell_run.trigger_run"}
 OF = {"experiment": "{{ ti.xcom_pull(task_ids='resolve_matrix', key='experiment') }}"}
 
 
 @dag(
-    schedule=None,
-    is_paused_upon_creation=False,
+    **described(__doc__, batch_params()),
     max_active_runs=1,
     max_active_tasks=4,  # a simulation keeps one core busy
     dagrun_timeout=timedelta(days=30),  # in real time the evaluation of the paper takes weeks
-    default_args=DEFAULTS,
-    params={name: Param(**keywords) for name, keywords in batch_params().items()},
     tags=["experiment"],
-    description=first_line(__doc__),
-    doc_md=__doc__,
 )
 def experiment_batch() -> None:
     resolve = batch.ResolveMatrix(task_id="resolve_matrix")

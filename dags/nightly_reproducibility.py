@@ -16,25 +16,20 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from airflow.sdk import Param, dag, task_group
+from airflow.sdk import dag, task_group
 
 from tidebench import batch, locks, spark, studies, tasks
-from tidebench.stage import DEFAULTS, first_line, schedule_of
+from tidebench.stage import described, schedule_of
 
 
 @dag(
+    **described(__doc__, studies.PARAMS),
     schedule=schedule_of("nightly_reproducibility"),
-    is_paused_upon_creation=False,  # what is triggered begins
     start_date=datetime(2026, 1, 1, tzinfo=UTC),
-    catchup=False,
     max_active_runs=1,
     max_active_tasks=4,  # a simulation keeps one core busy
     dagrun_timeout=timedelta(hours=12),
-    default_args=DEFAULTS,
-    params={name: Param(**keywords) for name, keywords in studies.PARAMS.items()},
     tags=["reproduction"],
-    description=first_line(__doc__),
-    doc_md=__doc__,
 )
 def nightly_reproducibility() -> None:
     choose = studies.ChooseStudies(task_id="choose_studies")

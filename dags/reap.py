@@ -18,43 +18,41 @@ from __future__ import annotations
 import os
 from datetime import timedelta
 
-from airflow.sdk import Param, dag
+from airflow.sdk import dag
 
 from include.experiment.form import WITHIN_64_BITS
 from tidebench import reap as tasks
-from tidebench.stage import DEFAULTS, first_line, schedule_of
+from tidebench.stage import described, schedule_of
 
 PARAMS = {
-    "remove": Param(
-        os.environ.get("TIDEBENCH_REAP") == "remove",
-        type="boolean",
-        title="Give back",
-        description="What dead runs hold is given back instead of listed.",
-    ),
-    "after_min": Param(
-        10,
-        type="number",
-        title="Dead after [min]",
-        description="A run that nobody has looked after for so long is dead; at least 1.",
-        allOf=[WITHIN_64_BITS],
-    ),
+    "remove": {
+        "default": os.environ.get("TIDEBENCH_REAP") == "remove",
+        "type": "boolean",
+        "title": "Give back",
+        "description": "What dead runs hold is given back instead of listed.",
+    },
+    "after_min": {
+        "default": 10,
+        "type": "number",
+        "title": "Dead after [min]",
+        "description": "A run that nobody has looked after for so long is dead; at least 1.",
+        "allOf": [WITHIN_64_BITS],
+    },
 }
+
+SHORT = {"execution_timeout": timedelta(minutes=20)}
 
 
 @dag(
+    **described(__doc__, PARAMS),
     schedule=schedule_of("reap"),
-    is_paused_upon_creation=False,  # what is triggered begins
-    catchup=False,
     max_active_runs=1,
     dagrun_timeout=timedelta(minutes=50),
-    default_args={**DEFAULTS, "execution_timeout": timedelta(minutes=20)},
-    params=PARAMS,
     tags=["testbeds"],
-    description=first_line(__doc__),
-    doc_md=__doc__,
 )
 def reap() -> None:
-    tasks.CheckLeases(task_id="check_leases") >> tasks.ReleaseDead(task_id="release_dead")
+    check = tasks.CheckLeases(task_id="check_leases", **SHORT)
+    check >> tasks.ReleaseDead(task_id="release_dead", **SHORT)
 
 
 reap()

@@ -14,37 +14,32 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from airflow.sdk import Param, dag
+from airflow.sdk import dag
 
 from tidebench import locks, removal, spark, tasks
-from tidebench.stage import DEFAULTS, first_line
+from tidebench.stage import described
 
 EXPERIMENT = "{{ params.experiment }}"
 PARAMS = {
-    "experiment": Param(
-        type="string",
-        title="Experiment",
-        description="Whose runs to remove.",
-    ),
-    "runs": Param(
-        type="array",
-        items={"type": "string"},
-        title="Runs",
-        description="One per line, named as on the page Experiments.",
-    ),
+    "experiment": {
+        "type": "string",
+        "title": "Experiment",
+        "description": "Whose runs to remove.",
+    },
+    "runs": {
+        "type": "array",
+        "items": {"type": "string"},
+        "title": "Runs",
+        "description": "One per line, named as on the page Experiments.",
+    },
 }
 
 
 @dag(
-    schedule=None,
-    is_paused_upon_creation=False,
+    **described(__doc__, PARAMS),
     max_active_runs=1,
     dagrun_timeout=timedelta(days=2),
-    default_args=DEFAULTS,
-    params=PARAMS,
     tags=["experiment"],
-    description=first_line(__doc__),
-    doc_md=__doc__,
 )
 def remove_runs() -> None:
     runs = removal.ResolveRuns(task_id="resolve_runs", experiment=EXPERIMENT).output

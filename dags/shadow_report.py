@@ -15,29 +15,24 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from airflow.sdk import Param, dag
+from airflow.sdk import dag
 
 from include.advise.form import shadow_params
 from tidebench import advice
-from tidebench.stage import DEFAULTS, first_line, schedule_of
+from tidebench.stage import described, schedule_of
 
 OF = {"experiment": "{{ ti.xcom_pull(task_ids='resolve_day', key='experiment') }}"}
 
 
 @dag(
+    **described(__doc__, shadow_params()),
     dag_id="shadow_report",
     schedule=schedule_of("shadow_report"),
-    is_paused_upon_creation=False,
     start_date=datetime(2026, 1, 1, tzinfo=UTC),
-    catchup=False,
     max_active_runs=1,
     max_active_tasks=2,  # a replay keeps one core busy; a slot of three stays for other DAGs
     dagrun_timeout=timedelta(days=1),
-    default_args=DEFAULTS,
-    params={name: Param(**keywords) for name, keywords in shadow_params().items()},
     tags=["advice"],
-    description=first_line(__doc__),
-    doc_md=__doc__,
 )
 def shadow_report() -> None:
     resolve = advice.ResolveShadowDay(task_id="resolve_day")

@@ -15,27 +15,22 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from airflow.sdk import Param, dag
+from airflow.sdk import dag
 
 from include.experiment.form import sweep_params
 from tidebench import locks, spark, sweep, tasks
-from tidebench.stage import DEFAULTS, first_line
+from tidebench.stage import described
 
 LONG = {"execution_timeout": timedelta(hours=24)}
 PATH = "{{ params.spec }}"
 
 
 @dag(
+    **described(__doc__, sweep_params()),
     dag_id="sweep",
-    schedule=None,
-    is_paused_upon_creation=False,
     max_active_runs=1,
     dagrun_timeout=timedelta(days=2),
-    default_args=DEFAULTS,
-    params={name: Param(**keywords) for name, keywords in sweep_params().items()},
     tags=["experiment"],
-    description=first_line(__doc__),
-    doc_md=__doc__,
 )
 def sweep_points() -> None:
     resolve = sweep.ResolvePoints(task_id="resolve_points", spec=PATH)

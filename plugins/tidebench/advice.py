@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import BaseOperator
 
 from include.model.errors import StoreError
-from tidebench.assets import ADVICE, announce
+from tidebench.assets import ADVICE, Publish
 from tidebench.lineage import PUBLISHED, STAGED, file, files
 from tidebench.links import AdviceLink
-from tidebench.stage import Review, TidebenchOperator, data_root, without_vain_retries
+from tidebench.stage import Review, data_root, without_vain_retries
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -82,27 +82,24 @@ class ResolveShadowDay(ResolveAdvice):
         return self.to_replay(case, name, context)
 
 
-class MeasurePolicy(TidebenchOperator):
+class MeasurePolicy(Review):
     """Replay one policy over the recorded load with every seed."""
 
     template_fields: Sequence[str] = ("experiment", "policy")
+    reads = (KEPT,)
+    writes = (MEASURED,)
 
-    def __init__(self, *, experiment: str, policy: dict[str, Any], **kwargs: Any) -> None:
+    def __init__(self, *, policy: dict[str, Any], **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.experiment = experiment
         self.policy = policy
 
-    def execute(self, context: Context) -> str:
+    def work(self, folder: Path) -> str:
         from include.advise.case import open_case
         from include.advise.outcomes import measure_policy
 
-        folder = data_root() / self.experiment
-        self.add_inlets(files(folder, KEPT))
-        with without_vain_retries():
-            case = open_case(folder)
-            require_same(case.policies, self.policy)
-            path = measure_policy(case, self.policy["position"], folder)
-        self.add_outlets(files(folder, MEASURED))
+        case = open_case(folder)
+        require_same(case.policies, self.policy)
+        path = measure_policy(case, self.policy["position"], folder)
         self.say("%s is replayed with %d seeds", self.policy["name"], case.question.seeds)
         return str(path)
 
@@ -131,22 +128,13 @@ class BuildRanking(Review):
         self.say("the ranking of %d policies passed its checks", rows - 1)
 
 
-class PublishAdvice(Review):
+class PublishAdvice(Publish):
     """Publish the page, the ranking, what to paste, and the model as an experiment."""
 
     operator_extra_links = (AdviceLink(),)
     reads = (STAGED, "staged/*.csv")
     writes = (*PUBLISHED, "published/*.csv")
-
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(outlets=ADVICE, **kwargs)
-
-    def execute(self, context: Context) -> Any:
-        """Publish, and say where the ranking lies to whoever is scheduled on it."""
-        paths = super().execute(context)
-        folder = data_root() / self.experiment / "published"
-        announce(context, ADVICE, self.experiment, folder)
-        return paths
+    assets = ADVICE
 
     def work(self, folder: Path) -> list[str]:
         from include.advise.answer import answer_of

@@ -8,16 +8,15 @@ every name that anybody has ever typed.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import Asset
 
 from include.results.tables.catalogue import ADVICE_RANKING, PUBLISHED
+from tidebench.stage import Review, data_root
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from pathlib import Path
-
     from airflow.sdk import Context
 
 GROUP = "tidebench"
@@ -34,15 +33,31 @@ ADVICE = (asset_of(ADVICE_RANKING),)
 """What an advice publishes."""
 
 
-def announce(context: Context, assets: Iterable[Asset], experiment: str, published: Path) -> None:
-    """Say in the event of each asset which experiment it is about and where its table lies.
+class Publish(Review):
+    """Publish ``assets``, and say in the event of each where its table lies.
 
     ``extra`` has ``experiment`` and ``path``, a file below the folder ``published``. Airflow sends
     the events when the task succeeds, and none when it fails.
     """
-    for asset in assets:
-        table = asset.name.removeprefix(f"{GROUP}.")
-        (path,) = sorted(published.glob(f"{table}.parquet")) or sorted(
-            published.glob(f"{table}.csv")
-        )
-        context["outlet_events"][asset].extra = {"experiment": experiment, "path": str(path)}
+
+    assets: Sequence[Asset]
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(outlets=self.assets, **kwargs)
+
+    def execute(self, context: Context) -> Any:
+        """Publish, hold it against what was asked for, then say where the tables lie."""
+        paths = super().execute(context)
+        self.require_own_runs()
+        published = data_root() / self.experiment / "published"
+        for asset in self.assets:
+            table = asset.name.removeprefix(f"{GROUP}.")
+            (path,) = sorted(published.glob(f"{table}.parquet")) or sorted(
+                published.glob(f"{table}.csv")
+            )
+            event = context["outlet_events"][asset]
+            event.extra = {"experiment": self.experiment, "path": str(path)}
+        return paths
+
+    def require_own_runs(self) -> None:
+        """Fail where what the DAG run has measured is not published."""

@@ -6,13 +6,13 @@ import os
 import signal
 import threading
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk import BaseOperator
+from airflow.sdk import BaseOperator, Param
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from tidebench.lineage import STAGED, files
@@ -52,9 +52,17 @@ def spec_file(text: str) -> Path:
     return REPOSITORY / Path(text).expanduser()
 
 
-def first_line(doc: str | None) -> str:
-    """What a DAG is for, in the list of DAGs: the first line of its docstring."""
-    return (doc or "").strip().partition("\n")[0]
+def described(doc: str | None, params: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """What every DAG has: the docstring of its file, the first line of it in the list of DAGs, and
+    a form. What is triggered begins, so no DAG is paused."""
+    return {
+        "description": (doc or "").strip().partition("\n")[0],
+        "doc_md": doc,
+        "params": {name: Param(**keywords) for name, keywords in params.items()},
+        "default_args": DEFAULTS,
+        "is_paused_upon_creation": False,
+        "catchup": False,
+    }
 
 
 def schedule_of(dag_id: str) -> str | None:
@@ -106,6 +114,9 @@ def without_vain_retries() -> Iterator[None]:
 class TidebenchOperator(BaseOperator):
     """What can tell how it gets on."""
 
+    context: Context
+    """That of the task while it works."""
+
     def say(self, message: str, *values: object) -> None:
         """Log one line of progress; `make demo` shows exactly these."""
         self.log.info("tidebench: " + message, *values)
@@ -131,7 +142,7 @@ class Stage(TidebenchOperator):
         """Do the work; errors that a retry cannot fix fail the task for good."""
         from include.testbeds import TESTBEDS
 
-        run = run_of(self.run)
+        self.context, run = context, run_of(self.run)
         if TESTBEDS[run.testbed].in_cloud:
             from tidebench.connections import use_cloud
 
@@ -183,7 +194,7 @@ class Review(TidebenchOperator):
 
     def execute(self, context: Context) -> Any:
         """Do the work; errors that a retry cannot fix fail the task for good."""
-        folder = data_root() / self.experiment
+        self.context, folder = context, data_root() / self.experiment
         self.add_inlets(files(folder, *self.reads))
         with without_vain_retries():
             result = self.work(folder)

@@ -124,7 +124,6 @@ class CheckVerdict(Review):
 
     def execute(self, context: Context) -> None:
         """Judge what is published, and name every reason at once."""
-        self.params_of_run, self.night = context["params"], context["run_id"]
         if reasons := super().execute(context):
             raise AirflowFailException("\n\n".join(reasons))
 
@@ -139,13 +138,13 @@ class CheckVerdict(Review):
             return []
         study = study_named(folder.name.removeprefix(NIGHT))
         results = evaluate(study, folder)
-        keep_night(study, results, folder, self.night)
+        keep_night(study, results, folder, self.context["run_id"])
         for line in (*drift_sentences(study, results, folder), *study.summary(results).split("\n")):
             self.say("%s", line)
         judges: list[Callable[[], None]] = []
-        if not self.params_of_run["accept_drift"]:
+        if not self.context["params"]["accept_drift"]:
             judges.append(lambda: require_no_drift(study, results, folder))
-        if self.params_of_run["strict"]:
+        if self.context["params"]["strict"]:
             judges.append(lambda: study.require_reproduced(results))
         reasons = []
         for judge in judges:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.sdk import BaseOperator
 from airflow.sdk.exceptions import AirflowFailException
 
-from tidebench.assets import REPORT, announce
+from tidebench.assets import REPORT, Publish
 from tidebench.connections import results_database_url
 from tidebench.lineage import PUBLISHED, results
 from tidebench.links import ChecksLink, ReportLink, RunsLink
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from airflow.sdk import Context
 
     from include.experiment.spec import RunSpec
-    from include.runs.measurements.origin import DagRun
 
 STOPPING_S = 20.0
 """How long a task that was ended by hand may go on: until its next heartbeat, and its end."""
@@ -51,12 +50,6 @@ class ProvisionTestbed(Stage):
 
     reads = ()
     writes = ("run.json",)
-    by: DagRun
-
-    def execute(self, context: Context) -> Any:
-        """Remember which DAG run this is: it is kept with what it measures."""
-        self.by = dag_run_of_task(context)
-        return super().execute(context)
 
     def work(self, run: RunSpec, root: Path) -> None:
         """Provision; the teardown only follows a set-up that succeeded, so clean up here."""
@@ -64,7 +57,7 @@ class ProvisionTestbed(Stage):
 
         stored = stored_state(run, root)
         try:
-            provision(run, root, self.by)
+            provision(run, root, dag_run_of_task(self.context))
         except Exception:
             self._release(run, root)
             raise
@@ -152,7 +145,7 @@ class CheckTables(Review):
         return left_out
 
 
-class PublishReport(Review):
+class PublishReport(Publish):
     """Publish tables and page as files, and upsert the tables into the results database.
 
     What is a study, or a night of one, has its claims and its page in place of the report.
@@ -164,7 +157,7 @@ class PublishReport(Review):
     operator_extra_links = (ReportLink(), RunsLink())
     template_fields: Sequence[str] = ("experiment", "runs", "run_ids", "cells")
     writes = PUBLISHED
-    by: DagRun
+    assets = REPORT
 
     def __init__(
         self,
@@ -174,20 +167,13 @@ class PublishReport(Review):
         cells: Sequence[Mapping[str, Any]] = (),
         **kwargs: Any,
     ) -> None:
-        super().__init__(outlets=REPORT, **kwargs)
+        super().__init__(**kwargs)
         self.runs = runs
         self.run_ids = run_ids
         self.cells = cells
 
-    def execute(self, context: Context) -> Any:
-        """Remember which DAG run this is: the results database keeps it with the runs."""
-        self.by = dag_run_of_task(context)
-        paths = super().execute(context)
-        self._require_own_runs()
-        announce(context, REPORT, self.experiment, data_root() / self.experiment / "published")
-        return paths
-
-    def _require_own_runs(self) -> None:
+    def require_own_runs(self) -> None:
+        """Fail where one of them was left out."""
         from include.results.tables.quarantine import read_quarantine, sentences
 
         texts = [*self.runs, *(text for cell in self.cells for text in cell["runs"])]
@@ -209,7 +195,7 @@ class PublishReport(Review):
         from include.studies.publish import publish_experiment
 
         url = results_database_url(data_root())
-        publish_experiment(folder, url, self.by)
+        publish_experiment(folder, url, dag_run_of_task(self.context))
         self.add_outlets(results(url))
         published = folder / "published"
         self.say("report is published below %s", published)
