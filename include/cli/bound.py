@@ -12,7 +12,8 @@ from include.model.errors import SpecError, command
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from include.results.tables.regret import RegretRow
+    from include.experiment.run import Run
+    from include.runs.measurements.rows import CostPartRow
 
 
 def bound(
@@ -65,15 +66,16 @@ def bound(
             _say_parts(regrets)
 
 
-def _say_parts(rows: Sequence[RegretRow]) -> None:
-    from dataclasses import asdict, astuple
+def _say_parts(rows: Sequence[tuple[Run, CostPartRow]]) -> None:
+    from dataclasses import astuple
 
-    names = asdict(rows[0].parts) if rows else ()
+    _, *names = rows[0][1].__slots__ if rows else ("",)
     titles = "".join(f"{name.replace('_', ' '):>17}" for name in (*names, "billed"))
     typer.echo(f"\n{'run':<44} {'price book':<11}{titles}")
-    for row in rows:
-        costs = "".join(f"{cost:>17.2f}" for cost in (*astuple(row.parts), row.parts.total))
-        typer.echo(f"{row.run.spec.run_id:<44} {row.price_book:<11}{costs}")
+    for run, parts in rows:
+        book, *costs = astuple(parts)
+        text = "".join(f"{cost:>17.2f}" for cost in (*costs, sum(costs)))
+        typer.echo(f"{run.spec.run_id:<44} {book:<11}{text}")
 
 
 def _between(low: float, high: float | None) -> str:

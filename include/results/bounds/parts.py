@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 
 import numpy as np
 
 from include.model.host import HostFlavor, PriceBook
 from include.results.bounds.cover import BUSY_AT_MOST, Counts, Cover, first_fit_hosts, hosts_of_work
 from include.results.bounds.demand import Demand, Series, room_of
+from include.runs.measurements.rows import CostPartRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,34 +26,8 @@ class HostUse:
     leased_s: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CostParts:
-    """Costs that add up to what was billed; hosts cost by the second in all but the last.
-
-    ``work``: hosts as fractions that do what arrives. ``whole_instances``: instances that are
-    whole. ``whole_hosts``: hosts that are, as few as hold them. So much takes a schedule with
-    foresight. ``headroom``: instances beyond these, negative where the run had fewer and fell
-    behind. ``spread``: hosts beyond those that first fit takes for the run's own instances, largest
-    first. ``empty``: hosts
-    without an instance, which boot, were ordered early or wait for the end of their BTU.
-    ``unused``: BTUs that are billed beyond the leases.
-    """
-
-    work: float
-    whole_instances: float
-    whole_hosts: float
-    headroom: float
-    spread: float
-    empty: float
-    unused: float
-
-    @property
-    def total(self) -> float:
-        return float(sum(astuple(self)))
-
-
 def leased_for(demand: Demand, cover: Cover, flavor: HostFlavor, use: HostUse) -> Series:
-    """Seconds of hosts that each part but the last stands for, in the order of ``CostParts``."""
+    """Seconds of hosts that each part but the last stands for, in the order of ``CostPartRow``."""
     offered, needs = room_of(flavor, demand.operators)
     busy = demand.peak_busy / BUSY_AT_MOST
     whole = np.maximum(1, np.ceil(busy - 1e-9))
@@ -70,11 +45,11 @@ def leased_for(demand: Demand, cover: Cover, flavor: HostFlavor, use: HostUse) -
     return np.diff([0.0, *(float(count) * lasted_s for count in hosts), use.leased_s])
 
 
-def parts_of(leased_s: Series, book: PriceBook, billed: float) -> CostParts:
+def parts_of(leased_s: Series, book: PriceBook, billed: float) -> CostPartRow:
     """The parts of what a run was billed under a price book, from what ``leased_for`` says."""
     costs = [float(cost) for cost in leased_s * book.price_per_btu / book.btu_s]
     shares = (round(cost, 9) + 0.0 for cost in (*costs, billed - sum(costs)))  # nor a -0.0
-    return CostParts(**dict(zip(CostParts.__slots__, shares, strict=True)))
+    return CostPartRow(book.name, *shares)
 
 
 def _fractions(instances: Series, offered: Series, needs: Series) -> Series:

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from include.experiment.run import Run
     from include.results.bounds.report import BoundRow
-    from include.results.tables.regret import RegretRow
     from include.runs.measurements.store import RunStore
 
 NAME = "bounds.json"
@@ -66,7 +65,9 @@ def _stored_run(store: RunStore) -> Run:
         ) from error
 
 
-def write_covers(folder: Path, rows: Iterable[BoundRow], regrets: Iterable[RegretRow] = ()) -> None:
+def write_covers(
+    folder: Path, rows: Iterable[BoundRow], regrets: Iterable[tuple[Run, CostPartRow]] = ()
+) -> None:
     """Write the covers of runs and the parts of their costs in place of those that were there."""
     by_run: dict[str, dict[str, Any]] = {}
     for row in rows:
@@ -76,11 +77,10 @@ def write_covers(folder: Path, rows: Iterable[BoundRow], regrets: Iterable[Regre
             about["cover_cost"][row.book.name] = row.cover_found
             if row.floor:
                 about["floor_cost"][row.book.name] = astuple(row.floor)
-    for regret in regrets:
-        if of_run := by_run.get(name := regret.run.spec.run_id):
+    for run, parts in regrets:
+        if of_run := by_run.get(name := run.spec.run_id):
             of_run["measured"] = _measured(folder, name)
-            parts = {"price_book": regret.price_book, **asdict(regret.parts)}
-            of_run.setdefault("parts", []).append(parts)
+            of_run.setdefault("parts", []).append(asdict(parts))
     write_json(folder / NAME, by_run)
 
 

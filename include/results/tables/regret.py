@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from include.results.bounds.parts import CostParts, HostUse, leased_for, parts_of
+from include.results.bounds.parts import HostUse, leased_for, parts_of
 from include.results.tables.measured import measured_rows
 from include.runs.measurements.store import RunStore
 
@@ -21,22 +20,14 @@ if TYPE_CHECKING:
     from include.experiment.run import Run
     from include.model.host import PriceBook
     from include.results.bounds.report import BoundRow
+    from include.runs.measurements.rows import CostPartRow
 
 
 MEASURED = ("queue", "host_utilisation", "lease")
 LEASE_TIMES = ["ordered_s", "ended_s", "paid_until_s"]
 
 
-@dataclass(frozen=True, slots=True)
-class RegretRow:
-    """What one run was billed under one price book, in parts."""
-
-    run: Run
-    price_book: str
-    parts: CostParts
-
-
-def regret_rows(folder: Path, rows: Iterable[BoundRow]) -> Iterator[RegretRow]:
+def regret_rows(folder: Path, rows: Iterable[BoundRow]) -> Iterator[tuple[Run, CostPartRow]]:
     """One row per run that has readings and price book of these bounds.
 
     Raises StoreError, naming it, when a file of a run cannot be read.
@@ -53,8 +44,7 @@ def regret_rows(folder: Path, rows: Iterable[BoundRow]) -> Iterator[RegretRow]:
             leased_s = leased_for(load.demand, load.cover, run.flavor, use)
             for book in books:
                 billed = resource_cost(lease_times, book, run.spec.window_s)
-                parts = parts_of(leased_s, book, billed)
-                yield RegretRow(run, book.name, parts)
+                yield run, parts_of(leased_s, book, billed)
 
 
 def _use(run: Run, queue: pa.Table, hosts: pa.Table, leases: pa.Table) -> HostUse:

@@ -335,9 +335,15 @@ class CoverRow:
 
 @dataclass(frozen=True, slots=True)
 class CostPartRow:
-    """What the hosts of a run cost under a price book, in parts (include/results/bounds/parts.py).
+    """Costs that add up to what the hosts of a run were billed under a price book; hosts cost by
+    the second in all but the last. Computed by include/results/bounds from what was measured.
 
-    Computed by include/results/bounds from what was measured.
+    ``work``: hosts as fractions that do what arrives. ``whole_instances``: instances that are
+    whole. ``whole_hosts``: hosts that are, as few as hold them. So much takes a schedule with
+    foresight. ``headroom``: instances beyond these, negative where the run had fewer and fell
+    behind. ``spread``: hosts beyond those that first fit takes for the run's own instances, largest
+    first. ``empty``: hosts without an instance, which boot, were ordered early or wait for the end
+    of their BTU. ``unused``: BTUs that are billed beyond the leases.
     """
 
     price_book: str
