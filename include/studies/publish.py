@@ -11,11 +11,12 @@ from typing import Any
 from include.results.quality.gates import check_tables
 from include.results.reports.publish import ALWAYS, Tables, publish, report_files
 from include.results.tables.build import build_tables
-from include.results.tables.staged import read_staged
+from include.results.tables.staged import gathered, read_staged
 from include.runs.measurements.origin import BY_HAND, DagRun
-from include.studies import STUDIES, printed, study_of
-from include.studies.base import Cell, Study, StudyData, cells_of
+from include.studies import STUDIES, study_of
+from include.studies.base import Study, StudyData, cells_of
 from include.studies.page import render_page
+from include.studies.peerj141.published import printed
 from include.studies.provenance import seen_rows
 from include.studies.results import StudyResults
 
@@ -121,14 +122,14 @@ The strict figures of docs/metrics.md count an item that arrived and is overdue 
 def with_strict_figures(study: Study, measured: StudyData) -> StudyResults:
     """What the runs say about a study, with the strict figures of every cell in ``cells``."""
     results = study.evaluate(measured)
-    by_cell: dict[tuple[Cell, str], list[float]] = {}
     outcomes = {row["run"]: row for row in read_staged(measured.folder, "outcomes")}
-    for run in measured.runs:
-        if (cell := study.cell_of(run)) is None:
-            continue
-        for metric in STRICT:
-            if (value := outcomes[run.run_id][metric]) is not None:
-                by_cell.setdefault((cell, metric), []).append(float(value))
-    strict = ((*cell, metric, values) for (cell, metric), values in by_cell.items())
+    by_cell = gathered(
+        ((*cell, metric), float(value))
+        for run in measured.runs
+        if (cell := study.cell_of(run)) is not None
+        for metric in STRICT
+        if (value := outcomes[run.run_id][metric]) is not None
+    )
+    strict = ((*key, values) for key, values in by_cell.items())
     cells = [*results.tables.get("cells", ()), *cells_of(strict, study.workload)]
     return replace(results, tables={**results.tables, "cells": cells})

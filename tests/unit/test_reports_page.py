@@ -15,10 +15,8 @@ from include.model.errors import StoreError
 from include.results.reports.comparison import (
     PublishedFigure,
     billed_by,
-    compare_compliance,
-    compare_cost,
+    compared,
     cost_unit,
-    printed_for,
 )
 from include.results.reports.figures.bill import PARTS
 from include.results.reports.figures.bill import draw as draw_bill
@@ -28,7 +26,7 @@ from include.results.reports.publish import publish
 from include.results.reports.summary import summary
 from include.results.tables.catalogue import PUBLISHED, is_by_run, schema_of
 from include.results.tables.staged import Row, read_staged
-from include.studies import printed
+from include.studies.peerj141.published import printed
 from tests.builders_staged import (
     ORIGIN,
     RUN,
@@ -171,7 +169,8 @@ def test_books_with_one_btu_are_told_apart_and_a_cloud_has_nothing_printed() -> 
     }  # fmt: skip
     assert billed_by(rows[:2]) == {"btu10": "BTU 10 min", "btu60": "BTU 60 min"}
     assert billed_by(rows[2:]) == {"mine": "BTU 60 min, mine"}
-    comparisons = list(compare_cost(rows, lambda *_: PublishedFigure(2.0, "cost", "Table 5")))
+    tables = {"runs": [{"run": "r"}], "compliance": [], "cost": rows}
+    _, comparisons = compared(tables, lambda *_: PublishedFigure(2.0, "cost", "Table 5"))
     assert len({comparison.label for comparison in comparisons}) == len(comparisons) == 12
     assert {comparison.published for comparison in comparisons if "mine" in comparison.label} == {
         None
@@ -402,10 +401,9 @@ def test_each_case_is_held_against_its_own_published_figure(
     cost: list[float | None],
 ) -> None:
     folder = stage(tmp_path, controller=controller, pattern=pattern)
-    beside = printed_for(read_staged(folder, "runs"), printed)
-    shares = compare_compliance(read_staged(folder, "compliance"), beside)
+    tables = {table: read_staged(folder, table) for table in ("runs", "compliance", "cost")}
+    shares, rows = compared(tables, printed)
     assert [comparison.published for comparison in shares] == compliance
-    rows = compare_cost(read_staged(folder, "cost"), beside)
     costs = [comparison for comparison in rows if "Resource" in comparison.label]
     assert [comparison.published for comparison in costs] == cost
 

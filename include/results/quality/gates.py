@@ -21,7 +21,7 @@ from include.results.quality.verdict import Verdict, staged_digests, verdict_pat
 from include.results.tables.build import leave_out
 from include.results.tables.catalogue import is_by_run, schema_of
 from include.results.tables.quarantine import Check, Quarantine, read_quarantine, sentences
-from include.results.tables.staged import read_staged, staged_path
+from include.results.tables.staged import gathered, read_staged, staged_path
 
 if TYPE_CHECKING:
     from great_expectations.data_context.data_context.abstract_data_context import (
@@ -202,17 +202,13 @@ ROWS_KEPT = 100
 
 def by_run(checks: Iterable[Check]) -> Quarantine:
     """Per run the checks it failed, each with its own rows only; warnings are held against none."""
-    failed_by_run: dict[str, list[Check]] = {}
-    for check in checks:
-        if not check.refuses:
-            continue
-        rows_by_run: dict[str | None, list[Mapping[str, Any]]] = {}
-        for row in check.rows:
-            rows_by_run.setdefault(_run_of(check, row), []).append(row)
-        for run, rows in rows_by_run.items():
-            if run is not None:
-                kept = replace(check, rows=tuple(rows[:ROWS_KEPT]))
-                failed_by_run.setdefault(run, []).append(kept)
+    failed_by_run = gathered(
+        (run, replace(check, rows=tuple(rows[:ROWS_KEPT])))
+        for check in checks
+        if check.refuses
+        for run, rows in gathered((_run_of(check, row), row) for row in check.rows).items()
+        if run is not None
+    )
     return {run: tuple(failed) for run, failed in failed_by_run.items()}
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from include.model.compliance import LEVEL_NAMES, in_words
+from include.results.tables.staged import Row
 
 COMPLIANCE = tuple(f"{level}_compliance" for level in LEVEL_NAMES)
 COST = ("resource_cost", *(f"{level}_total_cost" for level in LEVEL_NAMES))
@@ -34,8 +35,6 @@ class PublishedFigure:
 
 Reference = Callable[[Mapping[str, Any], str, float], PublishedFigure | None]
 """What was printed about a run (a row of ``runs``): a metric, under a BTU in minutes."""
-Printed = Callable[[str, str, float], PublishedFigure | None]
-"""The same by the id of a run."""
 
 
 def nothing_printed(run: Mapping[str, Any], metric: str, btu_min: float) -> None:
@@ -63,23 +62,32 @@ class Comparison:
         return None if self.published is None else self.measured - self.published
 
 
-def printed_for(runs: Sequence[dict[str, Any]], reference: Reference) -> Printed:
-    """What was printed about the runs of an experiment (rows of ``runs``), by run id."""
-    about = {run["run"]: run for run in runs}
-    return lambda run, metric, btu_min: reference(about[run], metric, btu_min)
-
-
-def compare_compliance(
-    compliance: Sequence[dict[str, Any]], printed: Printed
-) -> Iterator[Comparison]:
-    """Overall compliance of every run, in percent of sampled items."""
-    for row in compliance:
-        if row["scope"] != "overall":
-            continue
-        for metric in COMPLIANCE:
-            figure = printed(row["run"], metric, row["btu_min"])
-            label = in_words(metric.removesuffix("_compliance")).capitalize()
-            yield _compared(row["run"], label, "percent", row[f"{metric}_percent"], figure)
+def compared(
+    tables: Mapping[str, Sequence[Row]], reference: Reference
+) -> tuple[list[Comparison], list[Comparison]]:
+    """Overall compliance of every run, and its cost under every price book."""
+    about = {run["run"]: run for run in tables["runs"]}
+    shares = [
+        _compared(
+            row, in_words(metric.removesuffix("_compliance")).capitalize(), "percent",
+            row[f"{metric}_percent"], reference(about[row["run"]], metric, row["btu_min"]),
+        )
+        for row in tables["compliance"]
+        if row["scope"] == "overall"
+        for metric in COMPLIANCE
+    ]  # fmt: skip
+    books, costs = billed_by(tables["cost"]), []
+    for row in tables["cost"]:
+        book_min = row["price_book_btu_min"]
+        for metric in COST:
+            figure = reference(about[row["run"]], metric, book_min)
+            name = in_words(metric.removeprefix("relaxed_").removesuffix("_cost"))
+            label = f"{name.capitalize()}, {books[row['price_book']]}"
+            # Nothing was printed of prices of a cloud.
+            printed = None if row.get("price_source") else figure
+            cost = _compared(row, label, "cost", row[metric], printed)
+            costs.append(replace(cost, as_controlled=book_min == row["btu_min"]))
+    return shares, costs
 
 
 def billed_by(cost: Sequence[Mapping[str, Any]]) -> dict[str, str]:
@@ -102,21 +110,8 @@ def cost_unit(cost: Sequence[Mapping[str, Any]]) -> str:
     return f"in units of the paper{more}"
 
 
-def compare_cost(cost: Sequence[dict[str, Any]], printed: Printed) -> Iterator[Comparison]:
-    """Cost of every run under every price book; nothing was printed of prices of a cloud."""
-    books = billed_by(cost)
-    for row in cost:
-        book_min = row["price_book_btu_min"]
-        for metric in COST:
-            figure = None if row.get("price_source") else printed(row["run"], metric, book_min)
-            name = in_words(metric.removeprefix("relaxed_").removesuffix("_cost"))
-            label = f"{name.capitalize()}, {books[row['price_book']]}"
-            compared = _compared(row["run"], label, "cost", row[metric], figure)
-            yield replace(compared, as_controlled=book_min == row["btu_min"])
-
-
 def _compared(
-    run: str, label: str, unit: str, measured: float, figure: PublishedFigure | None
+    row: Row, label: str, unit: str, measured: float, figure: PublishedFigure | None
 ) -> Comparison:
     published = figure.mean if figure else None
-    return Comparison(run, label, unit, measured, published, figure.where if figure else "")
+    return Comparison(row["run"], label, unit, measured, published, figure.where if figure else "")

@@ -16,11 +16,9 @@ from markupsafe import Markup
 from include.results.reports.comparison import (
     Reference,
     billed_by,
-    compare_compliance,
-    compare_cost,
+    compared,
     cost_unit,
     nothing_printed,
-    printed_for,
 )
 from include.results.reports.documents import FORMATS, suffixes
 from include.results.reports.figures import bill, rescales
@@ -39,7 +37,7 @@ from include.results.reports.run_pages import (
 from include.results.reports.summary import missing_sentence
 from include.results.reports.tournament import METRICS, controller_name, is_tournament, matches
 from include.results.tables.catalogue import PUBLISHED, schema_of
-from include.results.tables.staged import Row, grouped
+from include.results.tables.staged import Row, gathered, grouped
 
 FEW_CONDITIONS = 6
 """So many are named in the first sentence of a page."""
@@ -75,10 +73,8 @@ def pages(
     experiment, edition, git_commit and versions, ``reference`` what was printed about a run;
     with ``end_to_end`` controllers are ranked and drawn by the age of items.
     """
-    figures = figures_of(tables)
-    runs, printed = tables["runs"], printed_for(tables["runs"], reference)
-    shares = list(compare_compliance(tables["compliance"], printed))
-    costs = list(compare_cost(tables["cost"], printed))
+    figures, runs = figures_of(tables), tables["runs"]
+    shares, costs = compared(tables, reference)
     first = on_first_page(runs)
     missing = origin.get("not_measured", [])
     differing = [name for name in _SPEC_COLUMNS if len({run[name] for run in runs}) > 1]
@@ -167,10 +163,8 @@ def _gaps(tables: Mapping[str, Sequence[Row]]) -> Markup:
         row["run"]: controller_name(row) if several[row["controller"]] > 1 else row["controller"]
         for row in tables["runs"]
     }
-    gaps_s: dict[str, list[float]] = {}
-    for row in tables["rescales"]:
-        if row["gap_s"] is not None:
-            gaps_s.setdefault(names[row["run"]], []).append(row["gap_s"])
+    stops = [row for row in tables["rescales"] if row["gap_s"] is not None]
+    gaps_s = gathered((names[row["run"]], row["gap_s"]) for row in stops)
     return Markup(rescales.draw_gaps(gaps_s))
 
 

@@ -12,11 +12,9 @@ from include.results.reports.comparison import (
     Comparison,
     Reference,
     billed_by,
-    compare_compliance,
-    compare_cost,
+    compared,
     cost_unit,
     nothing_printed,
-    printed_for,
 )
 from include.results.reports.documents import page_text
 from include.results.reports.tournament import (
@@ -84,7 +82,11 @@ def summary(
     StoreError when nothing has been published in ``folder``, the folder of an experiment.
     """
     target = folder / "published"
-    runs = read_table(target / "runs.parquet")
+
+    def table(name: str) -> list[Row]:
+        return read_table(target / f"{name}.parquet")
+
+    runs = table("runs")
     missing = read_json(target / "manifest.json").get("not_measured", [])
     ends_with = [
         *([missing_sentence(missing)] if missing else []),
@@ -93,18 +95,14 @@ def summary(
         f"Data Docs: {folder / 'data_docs' / 'index.html'}",
     ]
     if len(runs) > 1:
-        tournament = read_table(target / "tournament.parquet")
-        ranked = map(_ranking, matches(tournament, end_to_end=end_to_end))
+        ranked = map(_ranking, matches(table("tournament"), end_to_end=end_to_end))
         return "\n".join([*(line for lines in ranked for line in lines), _OF_SEEDS, *ends_with])
-    printed = printed_for(runs, reference)
-    shares, prices = (read_table(target / f"{name}.parquet") for name in ("compliance", "cost"))
-    compliance = list(compare_compliance(shares, printed))
-    cost = list(compare_cost(prices, printed))
-    (run,) = runs
-    lines = [_title(run), "", *_strict(run, shares, prices), ""]
+    tables = {"runs": runs, "compliance": table("compliance"), "cost": table("cost")}
+    compliance, cost = compared(tables, reference)
+    lines = [_title(runs[0]), "", *_strict(tables["compliance"], tables["cost"]), ""]
     for heading, rows in (
         ("Compliance, percent of items", compliance),
-        (f"Cost, {cost_unit(prices)}", cost),
+        (f"Cost, {cost_unit(tables['cost'])}", cost),
     ):
         lines += [*_table(heading, [row for row in rows if row.as_controlled or row.where]), ""]
     where = sorted({row.where for row in (*compliance, *cost) if row.where})
@@ -143,15 +141,15 @@ def _mean(cell: Cell | None) -> str:
     return "-" if cell is None else f"{cell.value} {cell.spread or '-'}"
 
 
-def _strict(run: Row, compliance: Sequence[Row], cost: Sequence[Row]) -> list[str]:
-    """What a run came to, whatever it left undone: lines of its strict figures and ages."""
+def _strict(compliance: Sequence[Row], cost: Sequence[Row]) -> list[str]:
+    """What the run came to, whatever it left undone: lines of its strict figures and ages."""
     cells = [("Strict: late, or overdue and left undone", "measured")]
     for row in compliance:
-        if (row["run"], row["scope"]) == (run["run"], "overall"):
+        if row["scope"] == "overall":
             cells += [(f"  {label}", _text("compliance", row, n)) for n, label in _STRICT.items()]
     books = billed_by(cost)
     for row in cost:
-        if row["run"] == run["run"] and row["price_book_btu_min"] == run["btu_min"]:
+        if row["price_book_btu_min"] == row["btu_min"]:
             labels = _STRICT_COST | (_REGRET if row["regret"] is not None else {})
             cells += [
                 (f"  {label}, {books[row['price_book']]}", _text("cost", row, name))

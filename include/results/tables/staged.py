@@ -19,7 +19,16 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Row = dict[str, Any]
+K = TypeVar("K")
 T = TypeVar("T")
+
+
+def gathered(pairs: Iterable[tuple[K, T]]) -> dict[K, list[T]]:
+    """Values by their keys, in the order in which they come."""
+    values: dict[K, list[T]] = {}
+    for key, value in pairs:
+        values.setdefault(key, []).append(value)
+    return values
 
 
 def grouped(rows: Iterable[T], key: Callable[[T], Any]) -> dict[Any, list[T]]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 
 from include.experiment.spec import Choice, RunSpec, load_spec
+from include.results.tables.staged import gathered
 from include.studies.base import SPECS
 from include.studies.fidelity.figures import FIGURES
 
@@ -133,14 +134,13 @@ class Promise:
 def recommendations(rows: Sequence[Prediction]) -> Iterator[Promise]:
     """One for every load and seed of which three controllers or more are held out, and every share
     that is asked for."""
+    rows = [row for row in rows if row.figure in (SHARE, COST)]
+    errors = gathered(
+        ((row.by, row.controller, row.figure), abs(row.error)) for row in rows if row.role == FITTED
+    )
     runs: dict[tuple[str, str, int], dict[str, dict[str, Prediction]]] = {}
-    errors: dict[tuple[str, str, str], list[float]] = {}
     for row in rows:
-        if row.figure not in (SHARE, COST):
-            continue
-        if row.role == FITTED:
-            errors.setdefault((row.by, row.controller, row.figure), []).append(abs(row.error))
-        else:
+        if row.role != FITTED:
             own = runs.setdefault((row.by, row.load, row.seed), {})
             own.setdefault(row.controller, {})[row.figure] = row
     margin = {key: (len(own) + 1) / len(own) * max(own) for key, own in errors.items()}

@@ -10,7 +10,7 @@ import numpy as np
 
 from include.experiment.spec import RunSpec
 from include.results.tables.measured import measured_rows
-from include.results.tables.staged import read_staged
+from include.results.tables.staged import gathered, read_staged
 from include.runs.measurements.store import RunStore
 from include.runs.stages import store_of
 
@@ -80,11 +80,10 @@ def figures_of(root: Path, runs: list[RunSpec]) -> dict[str, dict[str, float]]:
     outcomes = {row["run"]: row for row in read_staged(folder, "outcomes")}
     ages = {r["run"]: r for r in read_staged(folder, "compliance") if r["scope"] == "overall"}
     bills = {row["run"]: row for row in read_staged(folder, "cost")}
-    ready: dict[str, list[float]] = {}
-    waiting: dict[str, list[float]] = {}
-    for row in read_staged(folder, "timeline"):
-        ready.setdefault(row["run"], []).append(row["ready_instances"])
-        waiting.setdefault(row["run"], []).append(row["waiting_items"])
+    ready, waiting = (
+        gathered((row["run"], row[name]) for row in read_staged(folder, "timeline"))
+        for name in ("ready_instances", "waiting_items")
+    )
     by_run = {}
     for run in runs:
         if (outcome := outcomes.get(run.run_id)) is None:

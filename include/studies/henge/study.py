@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from include.experiment.spec import RunSpec
+from include.results.tables.staged import gathered
 from include.studies.base import Cell, CellValues, Study, StudyData
 from include.studies.henge.metrics import HengeMetrics, figures_of, read_run
 from include.studies.henge.predicates import PREDICATES
@@ -29,10 +30,11 @@ class HengeStudy(Study):
 
     def cell_values(self, metrics: HengeMetrics) -> Iterator[CellValues]:
         """Runs that differ in level, seed or instances at the start are the runs of a cell."""
-        by_cell: dict[tuple[str, str, str], list[float]] = {}
-        for run in metrics.runs:
-            for name, value in figures_of(run).items():
-                by_cell.setdefault((*self.cell_of(run.spec), name), []).append(value)
+        by_cell = gathered(
+            ((*self.cell_of(run.spec), name), value)
+            for run in metrics.runs
+            for name, value in figures_of(run).items()
+        )
         return ((*key, values) for key, values in by_cell.items())
 
     def cell_of(self, run: RunSpec) -> Cell:

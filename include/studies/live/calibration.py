@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from statistics import fmean, median, pstdev
 
+from include.results.tables.staged import gathered
 from include.studies.results import Rows
 
 STARTED = re.compile(
@@ -50,9 +51,7 @@ class ServiceTime:
 
 def services(durations: Rows) -> dict[str, ServiceTime]:
     """By operator, from rows of ``processing_duration``: duration without the wait."""
-    times: dict[str, list[float]] = {}
-    for row in durations:
-        times.setdefault(row["operator"], []).append(row["duration_ms"] - row["wait_ms"])
+    times = gathered((row["operator"], row["duration_ms"] - row["wait_ms"]) for row in durations)
     return {
         name: ServiceTime(len(values), fmean(values), pstdev(values) / fmean(values))
         for name, values in sorted(times.items())

@@ -9,7 +9,7 @@ from statistics import fmean
 from include.experiment.run import Run
 from include.model.compliance import LEVEL_NAMES, LEVELS
 from include.results.tables.measured import measured_rows
-from include.results.tables.staged import Row
+from include.results.tables.staged import Row, gathered
 from include.runs.measurements.store import RunStore
 from include.studies.base import NotKnown
 from include.studies.results import Rows
@@ -29,15 +29,13 @@ def figures_of(run: Run, store: RunStore) -> Figures:
     durations = measured_rows(store, "processing_duration").to_pylist()
     shares = [row["duration_ms"] / slo_ms[row["operator"]] for row in durations]
     activities = [row["activity"] for row in measured_rows(store, "scaling_activity").to_pylist()]
-    own: dict[str, list[bool]] = {name: [] for name in slo_ms}
-    for row, share in zip(durations, shares, strict=True):
-        own[row["operator"]].append(share <= 1)
+    own = gathered((row["operator"], s <= 1) for row, s in zip(durations, shares, strict=True))
     instances = _instances(measured_rows(store, "queue").to_pylist())
     hosts = _leased(measured_rows(store, "lease").to_pylist(), run.spec.duration_s)
     figures = {COMPLIANCE[name]: 100 * fmean(s <= limit for s in shares) for name, limit in LEVELS}
-    for name, values in own.items():
-        if values:
-            figures[f"real_time compliance of {name} (percent)"] = 100 * fmean(values)
+    for name in slo_ms:
+        if name in own:
+            figures[f"real_time compliance of {name} (percent)"] = 100 * fmean(own[name])
     figures |= {"instances": fmean(instances), "hosts": fmean(hosts)}
     figures |= {f"instances in minute {n}": mean for n, mean in enumerate(instances, start=1)}
     figures |= {f"hosts in minute {n}": mean for n, mean in enumerate(hosts, start=1)}
@@ -56,13 +54,9 @@ def cell_figures(run: Figures) -> dict[str, float]:
 
 def _instances(queues: Rows) -> list[float]:
     """Instances of all operators by minute, means over its readings."""
-    readings: dict[float, float] = {}
-    for row in queues:
-        readings[row["time_s"]] = readings.get(row["time_s"], 0) + row["instances"]
-    minutes: dict[int, list[float]] = {}
-    for time_s, total in sorted(readings.items()):
-        minutes.setdefault(int((time_s - 1e-6) // 60), []).append(total)
-    return [fmean(values) for _, values in sorted(minutes.items())]
+    readings = sorted(gathered((row["time_s"], row["instances"]) for row in queues).items())
+    minutes = gathered((int((at_s - 1e-6) // 60), sum(counts)) for at_s, counts in readings)
+    return [fmean(totals) for totals in minutes.values()]
 
 
 def _leased(leases: Rows, duration_s: float) -> list[float]:

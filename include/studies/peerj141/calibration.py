@@ -7,7 +7,7 @@ serves every pattern, controller and BTU.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from statistics import fmean
@@ -15,13 +15,9 @@ from typing import Any
 
 from include.experiment.prices import PRICE_BOOKS
 from include.experiment.spec import RunSpec
-from include.studies.peerj141.published import (
-    KINDS,
-    is_compliance,
-    kind_of,
-    pays_by_own_btu,
-    published_figure,
-)
+from include.results.tables.staged import gathered
+from include.studies.peerj141 import published
+from include.studies.peerj141.published import KINDS, kind_of, pays_by_own_btu, published_figure
 from include.studies.peerj141.trial import BOOKS, CalibrationRun, attempt, calibrated
 
 FITTED = ("stepwise", "random_walk_1")
@@ -175,32 +171,34 @@ def published_means(
 
 def means_of(runs: Sequence[tuple[RunSpec, CalibrationRun]]) -> dict[Cell, float]:
     """The mean over seeds of every published cell, by controller, pattern, BTU and metric."""
-    cells: dict[Cell, list[float]] = {}
-    for spec, run in runs:
-        for book in BOOKS:
-            if pays_by_own_btu(spec.controller) and BTU_MIN[book] != spec.btu_min:
-                continue
-            for metric, value in run.figures(PRICE_BOOKS[book]).items():
-                if published_figure(spec.controller, spec.pattern, BTU_MIN[book], metric):
-                    key = (spec.controller, spec.pattern, BTU_MIN[book], metric)
-                    cells.setdefault(key, []).append(value)
+    cells = gathered(cell for spec, run in runs for cell in published_cells_of(spec, run))
     return {key: fmean(values) for key, values in cells.items()}
 
 
+def published_cells_of(spec: RunSpec, run: CalibrationRun) -> Iterator[tuple[Cell, float]]:
+    """The figures of a run that the paper prints, at its own BTU or at each."""
+    for book, btu_min in BTU_MIN.items():
+        if pays_by_own_btu(spec.controller) and btu_min != spec.btu_min:
+            continue
+        for metric, value in run.figures(PRICE_BOOKS[book]).items():
+            cell = (spec.controller, spec.pattern, btu_min, metric)
+            if published_figure(*cell):
+                yield cell, value
+
+
 def error_of(cell: Cell, mean: float) -> float:
-    """Measured minus published: points of compliance, or percent of a published cost."""
+    """How far the mean of a cell is off, as ``published.error_of`` has it."""
     figure = published_figure(*cell)
     assert figure is not None, f"{cell} is not published; means_of leaves such cells out"
-    return mean - figure.mean if is_compliance(cell[3]) else 100 * (mean / figure.mean - 1)
+    return published.error_of(cell[3], figure.mean, mean)
 
 
 def errors_of(means: Mapping[Cell, float]) -> FitErrors:
     """Mean absolute errors over published cells."""
-    by_kind: dict[str, list[float]] = {kind: [] for kind in KINDS}
-    for cell, mean in means.items():
-        by_kind[kind_of(cell[3])].append(abs(error_of(cell, mean)))
-    points, resource, total = (fmean(errors or [0.0]) for errors in by_kind.values())
-    return FitErrors(len(means), points, resource, total)
+    by_kind = gathered(
+        (kind_of(cell[3]), abs(error_of(cell, mean))) for cell, mean in means.items()
+    )
+    return FitErrors(len(means), *(fmean(by_kind.get(kind, [0.0])) for kind in KINDS))
 
 
 def as_yaml(

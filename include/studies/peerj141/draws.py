@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from include.studies.peerj141.published import error_of
 from include.studies.results import Rows
 
 CONFIDENCE = 0.95
@@ -38,11 +39,11 @@ def errors_by_seed(verdict: Rows, metrics: Rows) -> dict[Cell, dict[int, float]]
     lowest = min((key[2] for key in seeds), default=0.0)
     errors = {}
     for row in verdict:
-        key = (row["pattern"], row["controller"], row["btu_min"] or lowest, row["metric"])
-        printed = row["published_mean"]
-        scale = 1.0 if row["error_unit"] == "points" else 100 / printed
+        metric, printed = row["metric"], row["published_mean"]
+        key = (row["pattern"], row["controller"], row["btu_min"] or lowest, metric)
         errors[cell_of(row)] = {
-            seed: (value - printed) * scale for seed, value in sorted(seeds.get(key, {}).items())
+            seed: error_of(metric, printed, value)
+            for seed, value in sorted(seeds.get(key, {}).items())
         }
     return errors
 

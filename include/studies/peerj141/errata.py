@@ -12,6 +12,7 @@ from itertools import combinations, pairwise
 
 from include.model.compliance import LEVEL_NAMES
 from include.results.reports.comparison import PublishedFigure
+from include.results.tables.staged import gathered
 from include.studies.peerj141.published import CellKey
 
 PENALTY_PER_ITEM = 0.0001
@@ -30,11 +31,8 @@ Column = tuple[str, str, float | None]
 
 def find_errata(cells: Cells) -> dict[CellKey, str]:
     """What is wrong with each cell that cannot be right, in a sentence."""
-    sources: dict[CellKey, list[str]] = {}
-    for check in CHECKS:
-        for key, sentence in check(cells):
-            sources.setdefault(key, []).append(sentence)
-    return {key: " ".join(sentences) for key, sentences in sources.items()}
+    wrong = gathered(contradiction for check in CHECKS for contradiction in check(cells))
+    return {key: " ".join(sentences) for key, sentences in wrong.items()}
 
 
 def implied_items(cells: Cells, column: Column) -> dict[str, tuple[float, float]]:

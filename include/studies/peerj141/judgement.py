@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from statistics import fmean
 from typing import Any
 
+from include.results.tables.staged import gathered
 from include.studies.peerj141.calibration import FITTED, JUDGING_SEEDS, LIMITS
 from include.studies.peerj141.draws import cell_of, errors_by_seed, interval
 from include.studies.peerj141.published import KINDS
@@ -36,10 +37,13 @@ def judge(verdict: Rows, metrics: Rows = ()) -> list[dict[str, Any]]:
     the paper; the others are shown beside them.
     """
     by_seed = errors_by_seed(verdict, metrics)
-    groups: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
-    for row in verdict:
-        patterns = "fitted" if row["pattern"] in FITTED else "held out"
-        groups.setdefault((patterns, row["controller"], row["kind"]), []).append(row)
+    groups = gathered(
+        (
+            ("fitted" if row["pattern"] in FITTED else "held out", row["controller"], row["kind"]),
+            row,
+        )
+        for row in verdict
+    )
     return [
         _judged([by_seed[cell_of(row)] for row in own], limits[KINDS.index(kind)])
         | {

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from statistics import fmean, pstdev
+from statistics import correlation, fmean
 from typing import Any
 
 from include.studies.base import known
@@ -57,8 +57,9 @@ class PeerjMetrics:
 
     def alignment(self, case: Case) -> float:
         """Correlation of level and instances over the run. Raises NotKnown."""
-        curve = known(self.curves, case)
-        return _correlation([row[1] for row in curve], [row[3] for row in curve])
+        _, levels, _, instances = zip(*known(self.curves, case), strict=True)
+        varies = len(set(levels)) > 1 and len(set(instances)) > 1
+        return correlation(levels, instances) if varies else 0.0
 
     def patterns(self) -> list[str]:
         return list(dict.fromkeys(key[0] for key in self.cells))
@@ -125,11 +126,3 @@ def _activities(scaling: Rows, cases: Mapping[str, Sequence[Case]]) -> dict[Case
         case: [count / len(runs[case]) for _, count in sorted(minutes.items())]
         for case, minutes in counts.items()
     }
-
-
-def _correlation(xs: Sequence[float], ys: Sequence[float]) -> float:
-    spread = pstdev(xs) * pstdev(ys)
-    if spread == 0:
-        return 0.0
-    mean_x, mean_y = fmean(xs), fmean(ys)
-    return fmean((x - mean_x) * (y - mean_y) for x, y in zip(xs, ys, strict=True)) / spread

@@ -55,7 +55,8 @@ def published_figure(
 
 
 def printed(run: Mapping[str, Any], metric: str, btu_min: float) -> PublishedFigure | None:
-    """What the paper printed about a run (a row of ``runs``) of its topology and conditions.
+    """What the paper printed about a run (a row of ``runs``) of its topology and conditions; a
+    Reference.
 
     The paper priced a BTU-based run at its own BTU, so there is nothing under another.
     """
@@ -79,6 +80,12 @@ def pays_by_own_btu(controller: str) -> bool:
 def is_compliance(metric: str) -> bool:
     """Whether a metric is a share of items; the others are costs."""
     return metric.endswith("_compliance")
+
+
+def error_of(metric: str, printed: float, measured: float) -> float:
+    """Measured minus printed: points of compliance, or percent of a printed cost."""
+    off = measured - printed
+    return off if is_compliance(metric) else off * 100 / printed
 
 
 def kind_of(metric: str) -> str:

@@ -16,6 +16,7 @@ from concurrent.futures import Executor
 from typing import TYPE_CHECKING
 
 from include.model.errors import SpecError
+from include.results.tables.staged import gathered
 from include.studies.peerj141.calibration import (
     CONTROLLERS,
     FITTED,
@@ -168,9 +169,10 @@ def _minimum(
 
 def _groups(cells: list[Cell]) -> list[tuple[list[int], float]]:
     """Cells of one controller and kind, by place, with the limit of their mean absolute error."""
-    places: dict[tuple[str, str], list[int]] = {}
-    for place, (controller, _, _, metric) in enumerate(cells):
-        places.setdefault((controller, kind_of(metric)), []).append(place)
+    places = gathered(
+        ((controller, kind_of(metric)), place)
+        for place, (controller, _, _, metric) in enumerate(cells)
+    )
     return [(own, LIMITS[name][KINDS.index(kind)]) for (name, kind), own in places.items()]
 
 

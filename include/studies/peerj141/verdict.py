@@ -9,10 +9,16 @@ from typing import Any
 
 from include.model.errors import GateFailed
 from include.results.reports.comparison import PublishedFigure
-from include.results.tables.staged import Row
+from include.results.tables.staged import Row, gathered
 from include.studies.peerj141.draws import cell_of, errors_by_seed, interval
 from include.studies.peerj141.errata import HALF_CENT, HALF_POINT, RUNS, find_errata
-from include.studies.peerj141.published import CellKey, approach_of, is_compliance, kind_of
+from include.studies.peerj141.published import (
+    CellKey,
+    approach_of,
+    error_of,
+    is_compliance,
+    kind_of,
+)
 from include.studies.results import Rows
 
 VERDICT_COLUMNS = (
@@ -57,9 +63,7 @@ def verdict(
 
 def summary(rows: Sequence[Mapping[str, Any]]) -> list[Row]:
     """Mean absolute error per pattern, controller and kind of metric, and the cells inside."""
-    groups: dict[tuple[str, str, str], list[Mapping[str, Any]]] = {}
-    for row in rows:
-        groups.setdefault((row["pattern"], row["controller"], row["kind"]), []).append(row)
+    groups = gathered(((row["pattern"], row["controller"], row["kind"]), row) for row in rows)
     return [
         {
             "pattern": pattern,
@@ -76,9 +80,7 @@ def summary(rows: Sequence[Mapping[str, Any]]) -> list[Row]:
 
 def _judged(rows: list[Row], metrics: Rows) -> list[Row]:
     """The rows with interval, tolerance of their controller and kind, and whether inside."""
-    groups: dict[tuple[str, str], list[Row]] = {}
-    for row in rows:
-        groups.setdefault((row["controller"], row["kind"]), []).append(row)
+    groups = gathered(((row["controller"], row["kind"]), row) for row in rows)
     limits = {key: tolerance(own) for key, own in groups.items()}
     by_seed = errors_by_seed(rows, metrics)
     for row in rows:
@@ -93,8 +95,6 @@ def _compared(
     controller: str, key: CellKey, figure: PublishedFigure, measured: Mapping[str, Any]
 ) -> Row:
     pattern, _, btu_min, metric = key
-    points = is_compliance(metric)
-    scale = 1.0 if points else 100 / figure.mean
     return {
         "table": figure.table,
         "pattern": pattern,
@@ -108,8 +108,8 @@ def _compared(
         "measured_mean": measured["mean"],
         "measured_sigma": measured["sigma"],
         "runs": measured["runs"],
-        "error": (measured["mean"] - figure.mean) * scale,
-        "error_unit": "points" if points else "percent",
+        "error": error_of(metric, figure.mean, measured["mean"]),
+        "error_unit": "points" if is_compliance(metric) else "percent",
     }
 
 

@@ -15,12 +15,18 @@ from typing import Any
 
 import numpy as np
 
-from include.experiment.prices import PRICE_BOOKS
 from include.experiment.run import resolve
 from include.experiment.spec import RunSpec
-from include.studies.peerj141.calibration import BTU_MIN, CONTROLLERS, FITTED, error_of, specs
+from include.studies.peerj141.calibration import (
+    CONTROLLERS,
+    FITTED,
+    Cell,
+    error_of,
+    published_cells_of,
+    specs,
+)
 from include.studies.peerj141.draws import interval
-from include.studies.peerj141.published import kind_of, pays_by_own_btu, published_figure
+from include.studies.peerj141.published import kind_of
 from include.studies.peerj141.trial import attempt
 from include.studies.preprint.prefetch import SUPPORTED, figures
 from include.studies.preprint.published import printed
@@ -79,21 +85,16 @@ def peerj_rows(seeds: Sequence[int]) -> Iterator[tuple[Any, ...]]:
 
 def peerj_errors(
     controller: str, seeds: Sequence[int], *, blocks: bool
-) -> dict[tuple[str, str, tuple[str, float, str]], dict[int, float]]:
+) -> dict[tuple[str, str, Cell], dict[int, float]]:
     """By BTU and kind, and cell: the error of every seed."""
-    errors: dict[tuple[str, str, tuple[str, float, str]], dict[int, float]] = {}
+    errors: dict[tuple[str, str, Cell], dict[int, float]] = {}
     for spec in specs(FITTED, [controller], seeds):
         run = attempt(resolve(blocked(spec) if blocks else spec))
-        for book, btu_min in BTU_MIN.items():
-            if pays_by_own_btu(controller) and btu_min != spec.btu_min:
-                continue
-            for metric, value in run.figures(PRICE_BOOKS[book]).items():
-                figure = (controller, spec.pattern, btu_min, metric)
-                if published_figure(*figure):
-                    cell = (spec.pattern, btu_min, metric)
-                    for group in (f"{btu_min:g}", "all"):
-                        key = (group, kind_of(metric), cell)
-                        errors.setdefault(key, {})[spec.seed] = error_of(figure, value)
+        for cell, value in published_cells_of(spec, run):
+            *_, btu_min, metric = cell
+            for group in (f"{btu_min:g}", "all"):
+                key = (group, kind_of(metric), cell)
+                errors.setdefault(key, {})[spec.seed] = error_of(cell, value)
     return errors
 
 

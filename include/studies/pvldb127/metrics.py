@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from include.experiment.spec import RunSpec
+from include.results.tables.staged import gathered
 from include.studies.base import CellMean, StudyData, known, mean_of
 from include.studies.pvldb127.published import (
     EVENTS,
@@ -83,13 +84,13 @@ def metrics_of(runs: Sequence[tuple[RunSpec, PvldbRun]]) -> PvldbMetrics:
     """All runs, gathered by scenario and filter."""
     import numpy as np
 
-    values: dict[Key, list[float]] = {}
-    curves: dict[tuple[str, str], list[np.ndarray]] = {}
-    for spec, run in runs:
-        name = FILTERS[spec.controller]
-        curves.setdefault((spec.pattern, name), []).append(run.vms)
-        for metric, value in run.figures.items():
-            values.setdefault((spec.pattern, name, metric), []).append(value)
+    named = [(spec.pattern, FILTERS[spec.controller], run) for spec, run in runs]
+    curves = gathered(((pattern, name), run.vms) for pattern, name, run in named)
+    values = gathered(
+        ((pattern, name, metric), value)
+        for pattern, name, run in named
+        for metric, value in run.figures.items()
+    )
     return PvldbMetrics(values, {key: np.mean(samples, axis=0) for key, samples in curves.items()})
 
 

@@ -12,7 +12,7 @@ from statistics import fmean
 from typing import Any
 
 from include.experiment.run import Run, resolve
-from include.experiment.spec import RunSpec
+from include.results.tables.staged import gathered
 from include.runs.session import Session
 from include.studies.base import runs_of
 from include.studies.pvldb127.metrics import READ, figures_of
@@ -21,16 +21,16 @@ from include.studies.scripts import script_parser, write_as_measured
 from include.testbeds.columns import as_text
 
 OUT = Path(__file__).with_name("starting.csv")
+B = "cpu_per_rate_change"
 COLUMNS = ("scenario", "filter", "b", "metric", "mean", "lowest", "highest", "runs", "printed")
 
 
 def rows(seeds: Sequence[int]) -> Iterator[dict[str, Any]]:
     """The figures of every scenario and filter, over seeds; b is that of eq. 5, of EKF alone."""
-    specs = runs_of("kalman_starting", ["kalman_starting"], seeds)
-    cases: dict[tuple[str, str, Any], list[RunSpec]] = {}
-    for spec in specs:
-        b = spec.controller_options.get("cpu_per_rate_change", "")
-        cases.setdefault((spec.pattern, FILTERS[spec.controller], b), []).append(spec)
+    cases = gathered(
+        ((run.pattern, FILTERS[run.controller], run.controller_options.get(B, "")), run)
+        for run in runs_of("kalman_starting", ["kalman_starting"], seeds)
+    )
     for (pattern, name, b), own in cases.items():
         measured = [figures_in_memory(resolve(spec)) for spec in own]
         for metric in METRICS:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from include.results.reports.tournament import controller_name
+from include.results.tables.staged import gathered
 
 SAME = (
     "experiment", "controller", "variant", "topology", "pattern", "conditions", "btu_min",
@@ -34,10 +35,10 @@ class SeedCase:
 
 def cases_of(runs: Sequence[Mapping[str, Any]], by: str) -> list[SeedCase]:
     """One per run, or one per case in the order in which the first run of each was chosen."""
-    places: dict[tuple[Any, ...], list[int]] = {}
-    for place, run in enumerate(runs):
-        key = tuple(run[name] for name in SAME) if by == BY_CASE else (place,)
-        places.setdefault(key, []).append(place)
+    places = gathered(
+        (tuple(run[name] for name in SAME) if by == BY_CASE else place, place)
+        for place, run in enumerate(runs)
+    )
     return [
         SeedCase(tuple(runs[k] for k in case_places), tuple(case_places))
         for case_places in places.values()
