@@ -36,15 +36,15 @@ def reproduce(
 ) -> None:
     """Repeat the evaluation of PeerJ CS 141 and compare every figure."""
     from include.results.tables.quarantine import require_none_left_out
-    from include.studies import study_named
+    from include.studies import drift, study_named
     from include.studies.base import seeds_in
-    from include.studies.nightly import keep_as_baseline
 
     study, chosen = study_named("peerj141"), seeds_in(seeds, "--seeds") if seeds else None
     results = _conduct(study, root, processes, chosen, database)
     if set_baseline:
         folder = root.resolve() / study.experiment
-        typer.echo(f"Baseline: {keep_as_baseline(results, study.runs(chosen), folder)}")
+        digests = drift.run_digests(folder, (run.run_id for run in study.runs(chosen)))
+        typer.echo(f"Baseline: {drift.set_baseline(folder, results.tables['cells'], digests)}")
     if strict:
         study.require_reproduced(results)
         require_none_left_out(root.resolve() / study.experiment)

@@ -86,29 +86,18 @@ def drift(baseline: Baseline, cells: Sequence[Mapping[str, Any]]) -> list[dict[s
     """
     metrics = {metric for _, _, _, metric in baseline.cells}
     now = {key: mean for key, mean in _by_key(cells).items() if key[-1] in metrics}
-    return [
-        dict(zip(DRIFT_COLUMNS, (baseline.name, *key, *_compared(before, after)), strict=True))
-        for key in sorted({*baseline.cells, *now})
-        for before, after in [(baseline.cells.get(key), now.get(key))]
-    ]
-
-
-def _compared(
-    before: float | None, after: float | None
-) -> tuple[float | None, float | None, float | None, float | None, str]:
-    if before is None:
-        return None, after, None, None, "new"
-    if after is None:
-        return before, None, None, None, "gone"
-    moved = after - before
-    same = abs(moved) <= 0.5 * 10**-DIGITS * 1.001
-    return (
-        before,
-        after,
-        moved,
-        100 * moved / before if before else None,
-        "same" if same else "moved",
-    )
+    rows = []
+    for key in sorted({*baseline.cells, *now}):
+        before, after = baseline.cells.get(key), now.get(key)
+        moved = None if before is None or after is None else after - before
+        percent = 100 * moved / before if moved is not None and before else None
+        if moved is None:
+            state = "new" if before is None else "gone"
+        else:
+            state = "same" if abs(moved) <= 0.5 * 10**-DIGITS * 1.001 else "moved"
+        values = (baseline.name, *key, before, after, moved, percent, state)
+        rows.append(dict(zip(DRIFT_COLUMNS, values, strict=True)))
+    return rows
 
 
 def _by_key(cells: Sequence[Mapping[str, Any]]) -> dict[Key, float]:

@@ -71,21 +71,11 @@ def begin_night(folder: Path, night: str) -> None:
         shutil.rmtree(folder / name, ignore_errors=True)
 
 
-def keep_as_baseline(
-    results: StudyResults, runs: Sequence[RunSpec], folder: Path, into: Path | None = None
-) -> Path:
-    """Make these results what the next ones are held against; returns the file.
-
-    ``into`` is the folder of the file, that of the experiment by default.
-    """
-    digests = run_digests(folder, (run.run_id for run in runs))
-    return set_baseline(into or folder, results.tables.get("cells", ()), digests)
-
-
 def keep_night(study: Study, results: StudyResults, folder: Path, night: str) -> None:
     """Keep cells and digests of tonight for the next night, whatever the verdict."""
     write_json(folder / "tonight" / "night.json", {"night": night})
-    keep_as_baseline(results, runs_of_night(study), folder, into=folder / "tonight")
+    digests = run_digests(folder, (run.run_id for run in runs_of_night(study)))
+    set_baseline(folder / "tonight", results.tables.get("cells", ()), digests)
 
 
 def drift_sentences(study: Study, results: StudyResults, folder: Path) -> list[str]:

@@ -27,27 +27,24 @@ def with_intervals(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     ]
 
 
-def interval(mean: float, sigma: float | None, runs: int) -> tuple[float, float] | None:
-    """The 95 % confidence interval of a mean over few runs; None where there is one run."""
+def half_interval(sigma: float | None, runs: int) -> float | None:
+    """Half the 95 % confidence interval of a mean over few runs; None where there is one run."""
     from scipy.special import stdtrit  # t.ppf of scipy.stats, which takes seconds to import
 
     if sigma is None or runs < 2:
         return None
-    half = float(stdtrit(runs - 1, 0.5 + CONFIDENCE / 2)) * sigma / math.sqrt(runs)
-    return mean - half, mean + half
+    return float(stdtrit(runs - 1, 0.5 + CONFIDENCE / 2)) * sigma / math.sqrt(runs)
 
 
 def _paired(row: Mapping[str, Any]) -> dict[str, float | None]:
     from scipy.stats import t
 
-    span = interval(row["difference"], row["difference_sigma"], row["pairs"])
-    if span is None:
+    difference, sigma, pairs = row["difference"], row["difference_sigma"], row["pairs"]
+    if (half := half_interval(sigma, pairs)) is None:
         return {"ci95_low": None, "ci95_high": None, "paired_p": None}
-    p_value = None
-    if row["difference_sigma"] > 0:
-        error = row["difference_sigma"] / math.sqrt(row["pairs"])
-        p_value = float(2 * t.sf(abs(row["difference"]) / error, row["pairs"] - 1))
-    return {"ci95_low": span[0], "ci95_high": span[1], "paired_p": p_value}
+    error = sigma / math.sqrt(pairs)
+    p_value = float(2 * t.sf(abs(difference) / error, pairs - 1)) if sigma > 0 else None
+    return {"ci95_low": difference - half, "ci95_high": difference + half, "paired_p": p_value}
 
 
 def _welch_p(row: Mapping[str, Any]) -> float | None:

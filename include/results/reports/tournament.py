@@ -10,7 +10,7 @@ from operator import itemgetter
 from typing import Any
 
 from include.model.compliance import in_words
-from include.results.reports.statistics import interval
+from include.results.reports.statistics import half_interval
 from include.results.tables.staged import Row, grouped
 
 MANY_CONTROLLERS = 4
@@ -214,11 +214,11 @@ def _scale(metric: str) -> float:
 def _cell(row: Row, best: float | None) -> Cell:
     scale = _scale(row["metric"])
     mean = scale * row["mean"]
-    span = interval(row["mean"], row["sigma"], row["runs"])
+    half = half_interval(row["sigma"], row["runs"])
     _, decimals, _ = METRICS[row["metric"]]
     return Cell(
         mean=mean,
-        half=None if span is None else scale * (span[1] - row["mean"]),
+        half=None if half is None else scale * half,
         decimals=decimals,
         best=round(mean, decimals) == best,
     )

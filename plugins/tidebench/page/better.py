@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import fmean, stdev
 
-from include.results.reports.statistics import CONFIDENCE, interval
+from include.results.reports.statistics import CONFIDENCE, half_interval
 
 HIGHER = ("compliance", "utility")
 LOWER = ("cost", "regret", "unprocessed", "age_", "latency_", "duration_p", "host_hours")
@@ -26,19 +27,13 @@ class Mean:
     @property
     def half(self) -> float | None:
         """Half the width of the interval."""
-        span = interval(0.0, self.sigma, self.runs)
-        return None if span is None else span[1]
+        return half_interval(self.sigma, self.runs)
 
 
 def mean_of(values: Sequence[float]) -> Mean:
     """Of at least one value."""
-    runs = len(values)
-    mean = math.fsum(values) / runs
-    if runs == 1:
-        return Mean(mean, None, 1)
-    return Mean(
-        mean, math.sqrt(math.fsum((value - mean) ** 2 for value in values) / (runs - 1)), runs
-    )
+    sigma = stdev(map(float, values)) if len(values) > 1 else None
+    return Mean(fmean(values), sigma, len(values))
 
 
 def as_mean(value: object) -> Mean | None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from include.model.errors import SpecError, unknown_name
 from include.results.reports.figures import style
 from include.results.reports.figures.tournament import COLOURS, COST, unbeaten
-from include.results.reports.statistics import interval
+from include.results.reports.statistics import half_interval
 from include.results.reports.tournament import (
     END_TO_END_SHARE,
     METRICS,
@@ -126,8 +126,7 @@ def _points(rows: Sequence[Row], metric: str) -> list[Point]:
 
 
 def _half(row: Row) -> float:
-    span = interval(row["mean"], row["sigma"], row["runs"])
-    return span[1] - row["mean"] if span else 0.0
+    return half_interval(row["sigma"], row["runs"]) or 0.0
 
 
 def _panel(axis: Axes, points: Sequence[Point]) -> None:
