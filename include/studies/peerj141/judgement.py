@@ -14,7 +14,7 @@ from typing import Any
 
 from include.results.tables.staged import gathered
 from include.studies.peerj141.calibration import FITTED, JUDGING_SEEDS, LIMITS
-from include.studies.peerj141.draws import cell_of, errors_by_seed, interval
+from include.studies.peerj141.draws import interval
 from include.studies.peerj141.published import KINDS
 from include.studies.peerj141.specs import controllers
 from include.studies.results import Rows
@@ -28,15 +28,13 @@ JUDGEMENT_COLUMNS = (
 )  # fmt: skip
 
 
-def judge(verdict: Rows, metrics: Rows = ()) -> list[dict[str, Any]]:
+def judge(verdict: Rows) -> list[dict[str, Any]]:
     """One row per patterns (fitted, held out), controller and kind that has published cells.
 
-    ``metrics`` are the figures of every run: from them comes the 95 % interval of the error,
-    None with fewer than four seeds. ``holds`` is that it ends within the limit, and None with
-    fewer than 24 seeds. ``judged`` is true for the controllers that stand for the prototype of
-    the paper; the others are shown beside them.
+    The 95 % interval of the error is None with fewer than four seeds. ``holds`` is that it ends
+    within the limit, and None with fewer than 24 seeds. ``judged`` is true for the controllers that
+    stand for the prototype of the paper; the others are shown beside them.
     """
-    by_seed = errors_by_seed(verdict, metrics)
     groups = gathered(
         (
             ("fitted" if row["pattern"] in FITTED else "held out", row["controller"], row["kind"]),
@@ -45,7 +43,7 @@ def judge(verdict: Rows, metrics: Rows = ()) -> list[dict[str, Any]]:
         for row in verdict
     )
     return [
-        _judged([by_seed[cell_of(row)] for row in own], limits[KINDS.index(kind)])
+        _judged([row["errors"] for row in own], limits[KINDS.index(kind)])
         | {
             "patterns": patterns,
             "controller": controller,

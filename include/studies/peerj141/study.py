@@ -69,7 +69,7 @@ class Peerj141Study(Study):
             "claims": self.claims_of({name: metrics_of_runs(staged, name) for name in of_btu}),
             "cells": cells,
             "verdict": judged,
-            "judgement": judge(judged, staged["metrics"]),
+            "judgement": judge(judged),
             "comparison": sorted(with_intervals(staged["comparison"]), key=_reading_order),
             "elasticity": _with_run(staged["elasticity"], staged["runs"]),
             "drift": [row for _, rows in drifts for row in rows],

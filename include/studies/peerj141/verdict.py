@@ -10,7 +10,7 @@ from typing import Any
 from include.model.errors import GateFailed
 from include.results.reports.comparison import PublishedFigure
 from include.results.tables.staged import Row, gathered
-from include.studies.peerj141.draws import cell_of, errors_by_seed, interval
+from include.studies.peerj141.draws import interval
 from include.studies.peerj141.errata import HALF_CENT, HALF_POINT, RUNS, find_errata
 from include.studies.peerj141.published import (
     CellKey,
@@ -35,15 +35,19 @@ def verdict(
 ) -> list[Row]:
     """One row per measured controller and published cell that it stands for.
 
-    ``cells`` are rows of the table cells. ``error`` is measured minus published, in points for
+    ``cells`` are rows of the table cells, ``metrics`` the figures of every run, of which those with
+    other options are none of a cell. ``error`` is measured minus published, in points for
     a compliance and in percent of the published cost for a cost; ``tolerance`` has the same
     unit and is one for all cells of a controller and kind. ``error_low`` and ``error_high`` are
-    the 95 % interval of its size over the seeds of ``metrics``, None with fewer than four. A cell
+    the 95 % interval of its size over its ``errors`` by seed, None with fewer than four. A cell
     is ``inside`` where that interval ends below the tolerance; without one, the error does.
     Published cells that were not measured have no row.
     """
     errata = find_errata(published)
-    measured = {cell_of(row): row for row in cells}
+    measured = {_place(row): row for row in cells}
+    by_place = gathered(
+        (_place(row), (row["seed"], row["value"])) for row in metrics if not row["variant"]
+    )
     controllers = dict.fromkeys(row["controller"] for row in cells)
     # Compliance without a BTU was measured once and repeated for each: any of them will do.
     lowest_btu_min = min((float(row["btu_min"]) for row in cells), default=0.0)
@@ -53,12 +57,19 @@ def verdict(
             pattern, approach, btu_min, metric = key
             if approach != approach_of(controller):
                 continue
-            means = measured.get((pattern, controller, btu_min or lowest_btu_min, metric))
-            if means is not None:
-                rows.append(
-                    _compared(controller, key, figure, means) | {"erratum": errata.get(key)}
-                )
-    return _judged(rows, metrics)
+            place = (pattern, controller, btu_min or lowest_btu_min, metric)
+            if place in measured:
+                row = _compared(controller, key, figure, measured[place])
+                row["errors"] = {
+                    seed: error_of(metric, figure.mean, value)
+                    for seed, value in sorted(by_place.get(place, ()))
+                }
+                rows.append(row | {"erratum": errata.get(key)})
+    return _judged(rows)
+
+
+def _place(row: Mapping[str, Any]) -> tuple[str, str, float, str]:
+    return row["pattern"], row["controller"], row["btu_min"], row["metric"]
 
 
 def summary(rows: Sequence[Mapping[str, Any]]) -> list[Row]:
@@ -78,13 +89,12 @@ def summary(rows: Sequence[Mapping[str, Any]]) -> list[Row]:
     ]
 
 
-def _judged(rows: list[Row], metrics: Rows) -> list[Row]:
+def _judged(rows: list[Row]) -> list[Row]:
     """The rows with interval, tolerance of their controller and kind, and whether inside."""
     groups = gathered(((row["controller"], row["kind"]), row) for row in rows)
     limits = {key: tolerance(own) for key, own in groups.items()}
-    by_seed = errors_by_seed(rows, metrics)
     for row in rows:
-        sure = interval([by_seed[cell_of(row)]])
+        sure = interval([row["errors"]])
         row["error_low"], row["error_high"] = sure or (None, None)
         row["tolerance"] = limits[row["controller"], row["kind"]]
         row["inside"] = (sure.high if sure else abs(row["error"])) <= row["tolerance"]

@@ -6,43 +6,34 @@ import numpy as np
 import pytest
 
 from include.results.reports.comparison import PublishedFigure
-from include.studies.peerj141.draws import errors_by_seed, interval
+from include.studies.peerj141.draws import interval
 from include.studies.peerj141.judgement import judge
 from include.studies.peerj141.verdict import verdict
 
 SEEDS = range(25, 49)
 
 
-def a_row(controller="btu-runtime", published=80.0, **changes):
-    values = {
-        "pattern": "stepwise", "controller": controller, "btu_min": 10.0,
-        "metric": "resource_cost", "kind": "resource cost", "published_mean": published,
-        "error": 0.0, "error_unit": "percent", "inside": True,
+def row_of(values, metric="resource_cost", btu_min: float | None = 10.0):
+    """The row of the verdict on a printed 80, of runs with these values, and one of another."""
+    cell = {
+        "pattern": "stepwise", "controller": "btu-runtime", "btu_min": 10.0, "metric": metric,
     }  # fmt: skip
-    return values | changes
-
-
-def figures(values, controller="btu-runtime", **changes):
-    return [
-        {
-            "pattern": "stepwise", "controller": controller, "btu_min": 10.0, "variant": "",
-            "metric": "resource_cost", "seed": seed, "value": value, **changes,
-        }
+    measured = {**cell, "mean": 82.0, "sigma": 1.0, "runs": 24}
+    runs = [
+        {**cell, "variant": "", "seed": seed, "value": value}
         for seed, value in zip(SEEDS, values, strict=False)
-    ]  # fmt: skip
+    ]
+    figure = PublishedFigure(80, "", "t", 1.0)
+    published = {("stepwise", "btu", btu_min, metric): figure}
+    (row,) = verdict([measured], published, [*runs, {**runs[0], "variant": "other", "value": 1.0}])
+    return row
 
 
 def test_errors_by_seed_have_the_unit_of_the_verdict():
-    metrics = [*figures([88.0, 72.0]), *figures([1.0], variant="other")]
-    assert errors_by_seed([a_row()], metrics) == {
-        ("stepwise", "btu-runtime", 10.0, "resource_cost"): {
-            25: pytest.approx(10),
-            26: pytest.approx(-10),
-        }
-    }
-    points = a_row(error_unit="points", metric="relaxed_compliance", btu_min=None)
-    errors = errors_by_seed([points], figures([88.0], metric="relaxed_compliance"))
-    assert list(errors.values()) == [{25: pytest.approx(8)}]
+    errors = row_of([88.0, 72.0])["errors"]
+    assert errors == {25: pytest.approx(10), 26: pytest.approx(-10)}
+    points = row_of([88.0], metric="relaxed_compliance", btu_min=None)
+    assert points["errors"] == {25: pytest.approx(8)}
 
 
 def test_the_interval_holds_the_mean_error_and_shrinks_with_more_seeds():
@@ -70,20 +61,14 @@ def test_three_seeds_have_no_interval():
     ],
 )
 def test_a_limit_holds_where_the_interval_of_24_seeds_ends_below_it(costs, answer):
-    (row,) = judge([a_row()], figures(costs))
+    (row,) = judge([row_of(costs)])
     assert row["holds"] is answer
     assert row["seeds"] == len(costs)
 
 
 def test_a_cell_is_inside_where_its_interval_ends_below_the_tolerance():
-    cell = {
-        "pattern": "stepwise", "controller": "btu", "btu_min": 10.0, "metric": "resource_cost",
-        "sigma": 1.0, "runs": 24,
-    }  # fmt: skip
-    published = {("stepwise", "btu", 10.0, "resource_cost"): PublishedFigure(80, "cost", "t", 1.0)}
     for spread, inside in ((0.1, True), (8.0, False)):
-        values = [82.0 - spread, 82.0 + spread] * 12
-        (row,) = verdict([cell | {"mean": 82.0}], published, figures(values, "btu"))
+        row = row_of([82.0 - spread, 82.0 + spread] * 12)
         assert row["tolerance"] == pytest.approx(3.1, abs=0.05)
         assert row["error"] == pytest.approx(2.5)
         assert row["inside"] is inside

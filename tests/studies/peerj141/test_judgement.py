@@ -13,24 +13,18 @@ UNITS = {"compliance": "points", "resource cost": "percent", "total cost": "perc
 def a_row(controller="btu-runtime", pattern="stepwise", kind="compliance", **changes):
     values = {
         "pattern": pattern, "controller": controller, "kind": kind, "error": 0.5,
-        "error_unit": UNITS[kind], "inside": True, "btu_min": 10.0, "published_mean": 100.0,
-        "metric": kind,
+        "error_unit": UNITS[kind], "inside": True,
     }  # fmt: skip
     return values | changes
 
 
 def judged(*rows, seeds=SEEDS):
     """The judgement of rows whose every seed is as far off as they are."""
-    metrics = [
-        {**row, "variant": "", "seed": seed, "value": row["published_mean"] + row["error"]}
-        for row in rows
-        for seed in seeds
-    ]
-    return judge(rows, metrics)
+    return judge([{**row, "errors": dict.fromkeys(seeds, row["error"])} for row in rows])
 
 
 def test_the_mean_absolute_error_decides_and_not_the_mean_error():
-    (row,) = judged(a_row(error=1.4), a_row(error=-1.4, btu_min=30.0))
+    (row,) = judged(a_row(error=1.4), a_row(error=-1.4))
     assert (row["mean_absolute_error"], row["limit"]) == (pytest.approx(1.4), 1.2)
     assert row["holds"] is False
     assert len(shortfalls([row])) == 1
@@ -63,7 +57,7 @@ def test_another_reading_of_the_paper_is_shown_but_not_judged():
 
 
 def test_cells_outside_are_counted_and_do_not_decide() -> None:
-    rows = judged(*(a_row("threshold", inside=n > 6, btu_min=float(n)) for n in range(20)))
+    rows = judged(*(a_row("threshold", inside=n > 6) for n in range(20)))
     assert [(row["cells"], row["outside"]) for row in rows] == [(20, 7)]
     assert shortfalls(rows) == []
 
