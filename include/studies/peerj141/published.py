@@ -2,18 +2,17 @@
 
 Every file ``peerj_cs_141_*.csv`` beside this module is read, so a further table needs only its
 file. Columns: table, pattern, controller, btu_min (empty where a figure has none), metric, mean,
-unit (percent or cost) and, where it was copied too, sigma.
+unit (percent or cost) and sigma (empty where it was not copied).
 """
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from include.files.whole import csv_rows
 from include.model.errors import StoreError
 from include.results.reports.comparison import COMPLIANCE, COST, PublishedFigure
 
@@ -33,6 +32,8 @@ METRICS = (*COMPLIANCE, *COST)
 """Rows of the published tables, in their order."""
 KINDS = ("compliance", "resource cost", "total cost")
 """What a metric may be, in the order of the limits of errors."""
+
+NOT_ALWAYS = ("btu_min", "sigma")
 
 CellKey = tuple[str, str, float | None, str]
 """Pattern, approach of the paper, BTU in minutes and metric."""
@@ -99,30 +100,14 @@ def kind_of(metric: str) -> str:
 def published_cells(folder: Path = FOLDER) -> Mapping[CellKey, PublishedFigure]:
     """Every printed figure, in the order of the files and their lines.
 
-    Raises StoreError when two files print different means for one cell.
+    Raises StoreError when two rows print different figures for one cell.
     """
     cells: dict[CellKey, PublishedFigure] = {}
     for path in sorted(folder.glob("peerj_cs_141_*.csv")):
-        with path.open(encoding="utf-8", newline="") as file:
-            for row in csv.DictReader(file):
-                btu_min = float(row["btu_min"]) if row["btu_min"] else None
-                key = (row["pattern"], row["controller"], btu_min, row["metric"])
-                sigma = float(row["sigma"]) if row.get("sigma") else None
-                mean, unit = float(row["mean"]), row["unit"]
-                figure = PublishedFigure(mean, unit, row["table"], sigma, SOURCE)
-                cells[key] = _merged(cells.get(key), figure, key, path)
+        for row in csv_rows(path):
+            btu_min, sigma = (float(row[name]) if row[name] else None for name in NOT_ALWAYS)
+            key = (row["pattern"], row["controller"], btu_min, row["metric"])
+            figure = PublishedFigure(float(row["mean"]), row["unit"], row["table"], sigma, SOURCE)
+            if cells.setdefault(key, figure) != figure:
+                raise StoreError(f"{path}: two different rows for {key}; correct one of them")
     return cells
-
-
-def _merged(
-    earlier: PublishedFigure | None, figure: PublishedFigure, key: CellKey, path: Path
-) -> PublishedFigure:
-    """One figure of what two files say about a cell; either may know the sigma."""
-    if earlier is None:
-        return figure
-    if earlier.mean != figure.mean:
-        raise StoreError(
-            f"{path} prints {figure.mean:g} for {key}, another file of that folder "
-            f"{earlier.mean:g}. Correct the one that was copied wrongly."
-        )
-    return replace(figure, sigma=earlier.sigma if figure.sigma is None else figure.sigma)

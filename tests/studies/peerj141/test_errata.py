@@ -9,7 +9,7 @@ from include.results.reports.comparison import PublishedFigure
 from include.studies.peerj141.errata import find_errata, implied_items
 from include.studies.peerj141.published import SOURCE, published_cells
 
-HEADER = "table,pattern,controller,btu_min,metric,mean,unit"
+HEADER = "table,pattern,controller,btu_min,metric,mean,unit,sigma"
 
 
 def a_column(items: float = 1_700_000, **changes: float):
@@ -87,21 +87,20 @@ def test_the_one_impossible_cell_of_tables_3_and_5():
 
 
 def test_every_file_of_the_folder_is_read(tmp_path):
-    one = f"{HEADER}\ntable 4,two_level,btu,10,real_time_compliance,48,percent\n"
-    two = f"{HEADER},sigma\ntable 4,two_level,btu,10,real_time_compliance,48,percent,1.5\n"
-    (tmp_path / "peerj_cs_141_a.csv").write_text(one)
-    (tmp_path / "peerj_cs_141_b.csv").write_text(two)
-    cells = published_cells(tmp_path)
-    assert cells == {
-        ("two_level", "btu", 10.0, "real_time_compliance"): PublishedFigure(
-            48, "percent", "table 4", 1.5, SOURCE
+    for pattern, sigma in (("two_level", "1.5"), ("stepwise", "")):
+        text = f"{HEADER}\ntable 4,{pattern},btu,10,real_time_compliance,48,percent,{sigma}\n"
+        (tmp_path / f"peerj_cs_141_{pattern}.csv").write_text(text)
+    assert published_cells(tmp_path) == {
+        (pattern, "btu", 10.0, "real_time_compliance"): PublishedFigure(
+            48, "percent", "table 4", sigma, SOURCE
         )
+        for pattern, sigma in (("stepwise", None), ("two_level", 1.5))
     }
 
 
 def test_two_files_must_agree(tmp_path):
     for name, mean in (("a", 48), ("b", 49)):
-        text = f"{HEADER}\ntable 4,two_level,btu,10,real_time_compliance,{mean},percent\n"
+        text = f"{HEADER}\ntable 4,two_level,btu,10,real_time_compliance,{mean},percent,\n"
         (tmp_path / f"peerj_cs_141_{name}.csv").write_text(text)
-    with pytest.raises(StoreError, match=r"prints 49 .* another file of that folder 48"):
+    with pytest.raises(StoreError, match="two different rows"):
         published_cells(tmp_path)
