@@ -6,14 +6,13 @@ Equal digests mean bit-identical measurements; otherwise the cells say what move
 
 from __future__ import annotations
 
-import csv
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from include.files.whole import read_json, write_json
+from include.files.whole import csv_rows, read_json, write_json
 
 DIGITS = 4
 """Decimals of cells.csv: cells that agree in them have not moved."""
@@ -68,8 +67,7 @@ def baselines(folder: Path, committed: Path | None = None) -> list[Baseline]:
         stored = read_json(baseline_path(folder))
         available.append(Baseline("stored", _by_key(stored["cells"]), stored["runs"]))
     if committed is not None and committed.is_file():
-        with committed.open(encoding="utf-8", newline="") as file:
-            available.append(Baseline("committed", _by_key(list(csv.DictReader(file)))))
+        available.append(Baseline("committed", _by_key(csv_rows(committed))))
     return available
 
 

@@ -9,6 +9,19 @@ from pathlib import Path
 from typing import Any
 
 from include.experiment.form_lines import seeds_of
+from include.experiment.run import Run
+from include.runs.session import Session
+from include.testbeds.columns import as_text
+
+
+def tables_in_memory(run: Run) -> dict[str, dict[str, Any]]:
+    """The measured tables of a run of which nothing is stored, by their columns."""
+    session = Session.open(run)
+    session.deploy()
+    session.run(0, run.spec.duration_s)
+    testbed = session.loop.testbed
+    tables = {**testbed.take_measurements(), "lease": testbed.leases()}
+    return {name: as_text(columns) for name, columns in tables.items()}
 
 
 def script_parser(doc: str | None, out: Path, seeds: str) -> argparse.ArgumentParser:

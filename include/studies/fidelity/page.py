@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, fields
@@ -11,7 +10,7 @@ from statistics import fmean
 
 from pydantic import TypeAdapter, ValidationError
 
-from include.files.whole import csv_text
+from include.files.whole import csv_rows, csv_text
 from include.model.errors import SpecError
 from include.studies.base import plain
 from include.studies.fidelity.comparison import (
@@ -69,8 +68,7 @@ def stored_predictions(path: Path) -> list[Prediction]:
     Raises SpecError when it is damaged."""
     if not path.is_file():
         return []
-    with path.open(newline="") as file:
-        rows = [{**row, "holds": row.get("holds") or None} for row in csv.DictReader(file)]
+    rows = [{**row, "holds": row.get("holds") or None} for row in csv_rows(path)]
     try:
         return TypeAdapter(list[Prediction]).validate_python(rows)
     except ValidationError as error:
@@ -83,8 +81,7 @@ def stored_unsound(path: Path) -> dict[str, str]:
     """What :meth:`FidelityPage.unsound_csv_text` wrote; nothing where there is no file."""
     if not path.is_file():
         return {}
-    with path.open(newline="") as file:
-        return {row["run"]: row["why"] for row in csv.DictReader(file)}
+    return {row["run"]: row["why"] for row in csv_rows(path)}
 
 
 INTRODUCTION = """# How true the simulator is

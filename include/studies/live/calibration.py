@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean, median, pstdev
+from typing import NamedTuple
 
 from include.results.tables.staged import gathered
 from include.studies.results import Rows
@@ -22,26 +22,14 @@ STARTED = re.compile(
 """How the live testbed tells of an instance that has started (event ``instance_started``)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Times:
-    """Measured seconds of one kind."""
-
-    seconds: tuple[float, ...]
-
-    @property
-    def bounds(self) -> tuple[float, float]:
-        """Of the even distribution with the same mean and, where 0 allows it, deviation."""
-        mean, reach = fmean(self.seconds), math.sqrt(3) * pstdev(self.seconds)
-        reach = min(reach, mean)
-        return round(mean - reach, 2), round(mean + reach, 2)
-
-    def __str__(self) -> str:
-        low, middle, high = min(self.seconds), median(self.seconds), max(self.seconds)
-        return f"{len(self.seconds)} measured: {low:.2f} to {high:.2f} s, median {middle:.2f} s"
+def bounds_of(seconds: Sequence[float]) -> tuple[float, float]:
+    """Of the even distribution with the same mean and, where 0 allows it, deviation."""
+    mean, reach = fmean(seconds), math.sqrt(3) * pstdev(seconds)
+    reach = min(reach, mean)
+    return round(mean - reach, 2), round(mean + reach, 2)
 
 
-@dataclass(frozen=True, slots=True)
-class ServiceTime:
+class ServiceTime(NamedTuple):
     """What one operator needs for an item."""
 
     samples: int
@@ -64,23 +52,16 @@ def overall_cv(by_operator: Mapping[str, ServiceTime]) -> float:
     return sum(one.cv * busy[name] for name, one in by_operator.items()) / sum(busy.values())
 
 
-def boots(events: Rows, activities: Rows) -> Times | None:
-    """From the order of a host to its first answer; None when no host came up."""
+def boots(events: Rows, activities: Rows) -> list[float]:
+    """Seconds from the order of each host that came up to its first answer."""
     ordered = {row["host"]: row["time_s"] for row in activities if row["activity"] == "host_leased"}
     up = {row["subject"]: row["time_s"] for row in events if row["event"] == "host_up"}
-    return _times(up[host] - ordered[host] for host in up.keys() & ordered.keys())
+    return [up[host] - ordered[host] for host in up.keys() & ordered.keys()]
 
 
-@dataclass(frozen=True, slots=True)
-class Start:
-    """How long an instance took on a host that was up; ``pull_s`` is 0 with a cached image."""
-
-    pull_s: float
-    start_s: float
-
-
-def starts(events: Rows, activities: Rows) -> Iterator[Start]:
-    """Every instance that a decision started and that became ready."""
+def starts(events: Rows, activities: Rows) -> Iterator[tuple[float, float]]:
+    """Seconds that every instance which a decision started took on a host that was up: to pull its
+    image, 0 where it was cached, and to start."""
     up = {row["subject"]: row["time_s"] for row in events if row["event"] == "host_up"}
     decided = {row["instance"]: row for row in activities if row["instance"]}
     for row in events:
@@ -89,12 +70,7 @@ def starts(events: Rows, activities: Rows) -> Iterator[Start]:
         if row["event"] == "instance_started" and match and order:
             pull_s = float(match["pull"] or 0)
             boot_s = max(0.0, up.get(order["host"], 0.0) - order["time_s"])
-            yield Start(pull_s, max(0.0, float(match["ready"]) - boot_s - pull_s))
-
-
-def _times(seconds: Iterable[float]) -> Times | None:
-    values = tuple(seconds)
-    return Times(values) if values else None
+            yield pull_s, max(0.0, float(match["ready"]) - boot_s - pull_s)
 
 
 def as_yaml(recorded: Rows, events: Rows, activities: Rows, sample_every_items: int) -> str:
@@ -103,8 +79,8 @@ def as_yaml(recorded: Rows, events: Rows, activities: Rows, sample_every_items: 
     started = list(starts(events, activities))
     kinds = {
         "host_boot_s": boots(events, activities),
-        "instance_start_s": _times(one.start_s for one in started),
-        "image_pull_s": _times(one.pull_s for one in started),
+        "instance_start_s": [start_s for _, start_s in started],
+        "image_pull_s": [pull_s for pull_s, _ in started],
     }
     width = max(len(name) for name in by_operator)
     lines = [
@@ -119,9 +95,11 @@ def as_yaml(recorded: Rows, events: Rows, activities: Rows, sample_every_items: 
         f"service_cv: {overall_cv(by_operator):.2f}",
         f"latency_ms: {median(row['wait_ms'] for row in recorded):.2f}",
         *(
-            f"{name}: [{times.bounds[0]:g}, {times.bounds[1]:g}]  # {times}"
-            for name, times in kinds.items()
-            if times
+            f"{name}: [{low:g}, {high:g}]  # {len(seconds)} measured: {min(seconds):.2f} to "
+            f"{max(seconds):.2f} s, median {median(seconds):.2f} s"
+            for name, seconds in kinds.items()
+            if seconds
+            for low, high in [bounds_of(seconds)]
         ),
         "drain_s: 1                   # it finishes the item in hand and ends",
         "timestamp_resolution_s: 0",

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
 
-from include.studies.base import Answer, Predicate
+from include.studies.base import Answer, predicates_of
 from include.studies.live.metrics import COMPLIANCE, LiveMetrics
 
 COMPLIANCE_POINTS, INSTANCES_PERCENT = 5.0, 15.0
 """How far the simulator may be off: points of compliance, percent of all instances."""
 
 
-def compliance_is_near(level: str, metrics: LiveMetrics) -> Answer:
+def _compliance_is_near(metrics: LiveMetrics, level: str) -> Answer:
     """The mean of the simulations is within so many points."""
     row = metrics.row(COMPLIANCE[level])
     off = abs(row["mean"] - row["live"])
@@ -20,7 +19,12 @@ def compliance_is_near(level: str, metrics: LiveMetrics) -> Answer:
     return off <= COMPLIANCE_POINTS, detail
 
 
-def instances_are_near(metrics: LiveMetrics) -> Answer:
+_real_time_is_near = partial(_compliance_is_near, level="real_time")
+_near_real_time_is_near = partial(_compliance_is_near, level="near_real_time")
+_relaxed_is_near = partial(_compliance_is_near, level="relaxed")
+
+
+def _instances_are_near(metrics: LiveMetrics) -> Answer:
     """The mean of the simulations is within so many percent."""
     row = metrics.row("instances")
     off = 100 * abs(row["mean"] / row["live"] - 1)
@@ -28,10 +32,4 @@ def instances_are_near(metrics: LiveMetrics) -> Answer:
     return off <= INSTANCES_PERCENT, detail
 
 
-PREDICATES: Mapping[str, Predicate] = {
-    "real_time_is_near": partial(compliance_is_near, "real_time"),
-    "near_real_time_is_near": partial(compliance_is_near, "near_real_time"),
-    "relaxed_is_near": partial(compliance_is_near, "relaxed"),
-    "instances_are_near": instances_are_near,
-}
-"""Predicates by the name that claims.yaml uses."""
+PREDICATES = predicates_of(globals())

@@ -18,14 +18,12 @@ from statistics import fmean
 from typing import Any
 
 from include.experiment.run import Run
-from include.runs.session import Session
 from include.studies.peerj141.trial import calibrated
 from include.studies.preprint.metrics import figures_of_run
 from include.studies.preprint.published import printed
 from include.studies.preprint.readings import READINGS
 from include.studies.preprint.study import STUDY
-from include.studies.scripts import script_parser, write_as_measured
-from include.testbeds.columns import as_text
+from include.studies.scripts import script_parser, tables_in_memory, write_as_measured
 
 PREFETCHED_ITEMS = (0, 1, 5)
 SUPPORTED = ("btu-runtime-final", "threshold-runtime-60s")
@@ -36,16 +34,9 @@ COLUMNS = ("reading", "prefetch_items", "metric", "mean", "printed")
 
 def figures(run: Run) -> dict[str, float]:
     """The figures of Table 3 of one run in memory."""
-    session = Session.open(run)
-    session.deploy()
-    session.run(0, run.spec.duration_s)
-    testbed: Any = session.loop.testbed
-    measured, leases = testbed.take_measurements(), as_text(testbed.leases())
-    durations, activities = (
-        as_text(measured[name]) for name in ("processing_duration", "scaling_activity")
-    )
+    of = tables_in_memory(run)
     slo_ms = {op.name: op.slo_ms for op in run.topology.operators}
-    return figures_of_run(durations, activities, leases, slo_ms)
+    return figures_of_run(of["processing_duration"], of["scaling_activity"], of["lease"], slo_ms)
 
 
 def rows(seeds: Sequence[int]) -> Iterator[dict[str, Any]]:

@@ -6,10 +6,11 @@ their unit in the name. Figures of the text: 6.1 for stepwise, 6.2 for two-level
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+
+from include.files.whole import csv_rows
 
 TABLE = Path(__file__).with_name("peerj_preprint_table_3_stepwise.csv")
 APPROACHES = ("btu_based", "threshold_based")
@@ -47,13 +48,12 @@ TEXT: Mapping[Key, float] = {
 @cache
 def printed() -> Mapping[Key, float]:
     """Every printed figure."""
-    figures: dict[Key, float] = {}
-    with TABLE.open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            metric = COUNTS.get(row["metric"], row["metric"])
-            for approach in APPROACHES:
-                figures[row["pattern"], approach, metric] = float(row[approach])
-    return {**figures, **TEXT}
+    of_table = {
+        (row["pattern"], approach, COUNTS.get(row["metric"], row["metric"])): float(row[approach])
+        for row in csv_rows(TABLE)
+        for approach in APPROACHES
+    }
+    return {**of_table, **TEXT}
 
 
 def printed_of(pattern: str, approach: str) -> dict[str, float]:

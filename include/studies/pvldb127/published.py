@@ -6,11 +6,11 @@ file or its rows. Columns: table, scenario, metric, filter, mean and sigma.
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
+from include.files.whole import csv_rows
 from include.model.errors import StoreError
 from include.results.reports.comparison import PublishedFigure
 
@@ -57,11 +57,9 @@ def published() -> Mapping[Key, PublishedFigure]:
     """Every printed figure. Raises StoreError when two rows contradict each other."""
     figures: dict[Key, PublishedFigure] = {}
     for path in sorted(Path(__file__).parent.glob("pvldb_12_7_*.csv")):
-        with path.open(encoding="utf-8", newline="") as file:
-            for row in csv.DictReader(file):
-                key = (row["scenario"], row["filter"], row["metric"])
-                mean, sigma = float(row["mean"]), float(row["sigma"])
-                figure = PublishedFigure(mean, "", row["table"], sigma)
-                if figures.setdefault(key, figure) != figure:
-                    raise StoreError(f"{path}: two different rows for {key}; correct one of them")
+        for row in csv_rows(path):
+            key = (row["scenario"], row["filter"], row["metric"])
+            figure = PublishedFigure(float(row["mean"]), "", row["table"], float(row["sigma"]))
+            if figures.setdefault(key, figure) != figure:
+                raise StoreError(f"{path}: two different rows for {key}; correct one of them")
     return figures

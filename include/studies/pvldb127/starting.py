@@ -6,19 +6,17 @@ it: how often an operator is scaled is not in the paper (deviations.md, KALMAN-S
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 from include.experiment.run import Run, resolve
 from include.results.tables.staged import gathered
-from include.runs.session import Session
 from include.studies.base import runs_of
-from include.studies.pvldb127.metrics import READ, figures_of
+from include.studies.pvldb127.metrics import figures_of
 from include.studies.pvldb127.published import FILTERS, METRICS, published
-from include.studies.scripts import script_parser, write_as_measured
-from include.testbeds.columns import as_text
+from include.studies.scripts import script_parser, tables_in_memory, write_as_measured
 
 OUT = Path(__file__).with_name("starting.csv")
 B = "cpu_per_rate_change"
@@ -42,15 +40,9 @@ def rows(seeds: Sequence[int]) -> Iterator[dict[str, Any]]:
             yield dict(zip(COLUMNS, cells, strict=True))
 
 
-def figures_in_memory(run: Run) -> dict[str, float]:
+def figures_in_memory(run: Run) -> Mapping[str, float]:
     """The five figures of a run of which nothing is stored."""
-    session = Session.open(run)
-    session.deploy()
-    session.run(0, run.spec.duration_s)
-    testbed = session.loop.testbed
-    tables = {**testbed.take_measurements(), "lease": testbed.leases()}
-    text = {name: as_text(tables.get(name, {})) for name in READ}
-    return dict(figures_of(text, run.calibration["sample_every_items"]).figures)
+    return figures_of(tables_in_memory(run), run.calibration["sample_every_items"]).figures
 
 
 if __name__ == "__main__":

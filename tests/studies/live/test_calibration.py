@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from include.studies.live.calibration import Start, Times, as_yaml, boots, services, starts
+from include.studies.live.calibration import as_yaml, boots, bounds_of, services, starts
 from include.testbeds.virtual.calibration import PARAMETERS
 
 
@@ -51,17 +51,17 @@ def test_a_service_is_the_duration_without_the_wait():
 
 
 def test_a_start_counts_from_the_time_its_host_was_up():
-    assert boots(EVENTS, ACTIVITIES) == Times((2.5,))
+    assert boots(EVENTS, ACTIVITIES) == [2.5]
     cold, cached = starts(EVENTS, ACTIVITIES)
-    assert cold == Start(pull_s=4.0, start_s=pytest.approx(1.0))
-    assert cached == Start(pull_s=0.0, start_s=0.75)
+    assert cold == pytest.approx((4.0, 1.0))
+    assert cached == (0.0, 0.75)
 
 
 @pytest.mark.parametrize(
     ("seconds", "bounds"), [((2.0, 2.0), (2, 2)), ((1.0, 3.0), (0.27, 3.73)), ((0, 0, 9), (0, 6))]
 )
 def test_bounds_keep_the_mean(seconds, bounds):
-    assert Times(seconds).bounds == bounds
+    assert bounds_of(seconds) == bounds
 
 
 def test_the_file_is_one_the_simulator_reads(tmp_path):
