@@ -65,6 +65,12 @@ def csv_text(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     return sink.getvalue()
 
 
+def csv_rows(path: Path) -> list[dict[str, str]]:
+    """The rows of a CSV file, by the columns that its first line names."""
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
 def write_json(path: Path, value: Any) -> None:
     """Write readable JSON, keys in order."""
     write_bytes(path, json_bytes(value))

@@ -20,10 +20,9 @@ from urllib.parse import quote, unquote
 from include.files.whole import digest, json_bytes, new_file, read_json, write_bytes
 from include.model.errors import PublishError, SpecError, command
 from include.results.quality.verdict import verdict_path
-from include.results.reports.database import origins_of
 from include.results.reports.integrity import changes, published_manifest, require_outside
 from include.results.tables.staged import KEPT
-from include.runs.measurements.origin import Origin
+from include.runs.measurements.origin import Origin, origin_of
 
 if TYPE_CHECKING:
     from include.runs.measurements.store import RunStore
@@ -129,9 +128,9 @@ def _kept_runs(folder: Path, manifest: Mapping[str, Any]) -> dict[str, Origin]:
     """When each published run was complete and by whom, of those whose files are kept."""
     from include.runs.measurements.store import RunStore
 
-    stores = [RunStore(folder, folder.name, row["run"]) for row in manifest["runs"]]
-    kept = [store.run_id for store in stores if _is_kept(store)]
-    return {origin.run: origin for origin in origins_of(folder, kept)}
+    stores = (RunStore(folder, folder.name, row["run"]) for row in manifest["runs"])
+    origins = (origin_of(store) for store in stores if _is_kept(store))
+    return {origin.run: origin for origin in origins if origin}
 
 
 def _is_kept(store: RunStore) -> bool:

@@ -159,8 +159,7 @@ def _strict(compliance: Sequence[Row], cost: Sequence[Row]) -> list[str]:
 
 
 def _text(table: str, row: Row, name: str) -> str:
-    (column,) = (column for column in schema_of(table).columns if column.name == name)
-    return page_text(row[name], column) or "-"
+    return page_text(row[name], schema_of(table).column(name)) or "-"
 
 
 def _title(run: dict[str, Any]) -> str:

@@ -84,6 +84,10 @@ class TableSchema:
         """Names in the order of the file."""
         return tuple(column.name for column in self.columns)
 
+    def column(self, name: str) -> Column:
+        """The column of this name."""
+        return self.columns[self.column_names.index(name)]
+
 
 @cache
 def schema_of(table: str) -> TableSchema:

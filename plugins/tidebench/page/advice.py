@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from include.advise.publish import PAGE
-from include.files.whole import changed_s
+from include.files.whole import changed_s, csv_rows
 from include.results.tables.catalogue import ADVICE_RANKING
 from tidebench.page.files import find_file
 
@@ -34,8 +33,7 @@ def _answer(root: Path, name: str) -> Mapping[str, Any] | None:
     ranking = find_file(root, name, f"published/{ADVICE_RANKING}.csv")
     if page is None or ranking is None:
         return None
-    with ranking.open(encoding="utf-8", newline="") as lines:
-        rows = list(csv.DictReader(lines))
+    rows = csv_rows(ranking)
     ranked = [row for row in rows if row["rank"] != AS_RUN]
     best = next((row for row in ranked if row["holds"] == "yes" and row["guessed"] != "yes"), None)
     return {

@@ -25,6 +25,8 @@ GIVEN = (
     "experiment", "controller", "variant", "topology", "pattern", "conditions", "btu_min", "seed",
     "duration_min", "testbed", "flavor",
 )  # fmt: skip
+EXPERIMENT = Column(name="experiment", type="string", unit="name", description="")
+"""Published tables are of one, so their schemas do not have it."""
 FIRST = (
     "strict_total_cost", "strict_near_real_time_compliance_percent",
     "strict_relaxed_compliance_percent", "end_to_end_near_real_time_total_cost",
@@ -189,14 +191,14 @@ def _lines(table: str, tables_by_run: Sequence[Mapping[str, list[Row]]]) -> Iter
     rows = [tables[table][0] if tables[table] else {} for tables in tables_by_run]
     for column in schema_of(table).columns:
         if column.name not in inputs:
-            yield _line_of(column.name, rows, column)
+            yield _line_of(rows, column)
 
 
 def _compliance(tables_by_run: Sequence[Mapping[str, list[Row]]]) -> Iterator[Line]:
     """Of all operators together."""
     rows = [_keyed(tables["compliance"], "scope").get("overall", {}) for tables in tables_by_run]
     for name in COMPLIANCE:
-        yield _line_of(name, rows, _column("compliance", name))
+        yield _line_of(rows, schema_of("compliance").column(name))
 
 
 def _by_price_book(
@@ -207,7 +209,7 @@ def _by_price_book(
     books = dict.fromkeys(book for rows in rows_by_run for book in rows)
     lines = {
         book: [
-            _line_of(name, [rows.get(book, {}) for rows in rows_by_run], _column("cost", name))
+            _line_of([rows.get(book, {}) for rows in rows_by_run], schema_of("cost").column(name))
             for name in COST
         ]
         for book in books
@@ -224,21 +226,17 @@ def _keyed(rows: Sequence[Row], key: str) -> Mapping[str, Row]:
 
 def _given(name: str, runs: Sequence[Row]) -> Line:
     """What was asked for is shown as it was, neither rounded nor as a mean."""
-    line = _line_of(name, runs, _column("runs", name))
+    line = _line_of(runs, EXPERIMENT if name == "experiment" else schema_of("runs").column(name))
     values = tuple(
         f"{value:g}" if isinstance(value, float) else str(value or "-") for value in line.values
     )
     return replace(line, decimals=None, values=values)
 
 
-def _line_of(name: str, rows: Sequence[Row], column: Column | None) -> Line:
+def _line_of(rows: Sequence[Row], column: Column) -> Line:
+    name, decimals = column.name, column.decimals
     values = tuple(row.get(name) for row in rows)
-    unit = (
-        ""
-        if column is None or column.unit in ("name", "text", "number", "count", "cost")
-        else column.unit
-    )
-    decimals = None if column is None else column.decimals
+    unit = "" if column.unit in ("name", "text", "number", "count", "cost") else column.unit
     words = in_words(name.removesuffix("_percent")).replace("btu ", "BTU ")
     words = words.removesuffix(" ms").removesuffix(" min")
     if unit == "ms":  # two places of a short time, none of a long one
@@ -251,13 +249,9 @@ def _line_of(name: str, rows: Sequence[Row], column: Column | None) -> Line:
     return Line(
         name=name,
         label=title[:1].upper() + title[1:],
-        about="" if column is None else column.description,
+        about=column.description,
         decimals=decimals,
         values=values,
         unit=unit,
         direction=direction_of(name),
     )
-
-
-def _column(table: str, name: str) -> Column | None:
-    return next((column for column in schema_of(table).columns if column.name == name), None)
