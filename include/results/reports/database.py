@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
@@ -108,15 +108,23 @@ def transaction(database_url: str) -> Iterator[Connection]:
 
     Raises PublishError, without any password, when the database is down, locked or unknown.
     """
+    with connected(engine_of(database_url), _cannot) as connection:
+        yield connection
+        connection.commit()
+
+
+@contextmanager
+def connected(
+    engine: Engine, problem: Callable[[URL, Exception], PublishError]
+) -> Iterator[Connection]:
+    """A connection for the block; an error of the database is raised as the ``problem`` it is."""
     from sqlalchemy.exc import SQLAlchemyError
 
-    engine = engine_of(database_url)
     try:
         with engine.connect() as connection:
             yield connection
-            connection.commit()
     except SQLAlchemyError as error:
-        raise _cannot(engine.url, error) from None
+        raise problem(engine.url, error) from None
     finally:
         engine.dispose()
 

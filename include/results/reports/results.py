@@ -9,12 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from include.model.errors import PublishError
-from include.results.reports.database import engine_of
+from include.results.reports.database import connected, engine_of
 from include.results.tables.catalogue import SQL_ROOT, schema_of
 from include.results.templates import templates_in
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
+    from sqlalchemy.engine import URL
 
 Row = Mapping[str, Any]
 
@@ -252,24 +253,21 @@ def _opened(database_url: str) -> Iterator[_Reader | None]:
     A SQLite file that is not there is not made. Raises PublishError without URL and statement:
     neither is the reader's, and one has a password.
     """
-    from sqlalchemy.exc import SQLAlchemyError
-
     engine = engine_of(database_url)
     url = engine.url
-    try:
-        if url.get_backend_name() == "sqlite" and not Path(url.database or "").is_file():
-            yield None
-            return
-        with engine.connect() as connection:
-            yield _reader(connection)
-    except SQLAlchemyError as error:
-        raise PublishError(
-            f"the results database cannot be read ({type(error).__name__}). Check that it runs and "
-            "that the connection tidebench_results is right; if it was made by another version of "
-            "Tidebench, publish the experiments into a new one"
-        ) from None
-    finally:
-        engine.dispose()
+    if url.get_backend_name() == "sqlite" and not Path(url.database or "").is_file():
+        yield None
+        return
+    with connected(engine, _unreadable) as connection:
+        yield _reader(connection)
+
+
+def _unreadable(url: URL, error: Exception) -> PublishError:
+    return PublishError(
+        f"the results database cannot be read ({type(error).__name__}). Check that it runs and "
+        "that the connection tidebench_results is right; if it was made by another version of "
+        "Tidebench, publish the experiments into a new one"
+    )
 
 
 def _reader(connection: Connection) -> _Reader | None:

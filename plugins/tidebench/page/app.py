@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from http import HTTPStatus
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 from airflow.api_fastapi.app import get_auth_manager
 from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity
@@ -72,6 +72,8 @@ ASSETS = {
     "vendor/uplot/uPlot.min.css": KINDS[".css"],
 }
 """Files of the page itself, and the library that draws its curves."""
+UNPUBLISHED = "Nothing is published of such an experiment here."
+T = TypeVar("T")
 MAY_READ = requires_access_dag("GET", DagAccessEntity.RUN, param_dag_id="experiment")
 """Who may see the runs of the DAG `experiment` may see what came of them. Airflow's own check."""
 
@@ -177,9 +179,7 @@ def remove(user: GetUserDep, run: Annotated[list[str] | None, Query()] = None) -
 def show_checks(user: GetUserDep, experiment: str) -> HTMLResponse:
     """What the gate said about the tables of an experiment, and its evidence."""
     checks = checks_of(data_root(), experiment)
-    if checks is None:
-        raise HTTPException(404, "There are no checks of such an experiment here.")
-    return _page("checks", checks, user)
+    return _page("checks", _there(checks, "There are no checks of such an experiment here."), user)
 
 
 def show_figure(
@@ -189,25 +189,21 @@ def show_figure(
     if figure not in FIGURES:
         raise HTTPException(404, "There is no such figure.")
     chosen = [f"{experiment}/{run}", *(beside or ())][: MOST_RUNS + 1]
-    svg = figure_of(results_database_url(data_root()), figure, chosen)
-    if svg is None:
-        raise HTTPException(404, "There is no such run.")
+    svg = _there(
+        figure_of(results_database_url(data_root()), figure, chosen), "There is no such run."
+    )
     return Response(svg, media_type=KINDS[".svg"], headers=HEADERS)
 
 
 def show_tables(user: GetUserDep, experiment: str) -> HTMLResponse:
     """Every published table of an experiment in every format."""
-    tables = tables_of(data_root(), experiment)
-    if tables is None:
-        raise HTTPException(404, "Nothing is published of such an experiment here.")
-    return _page("tables", tables, user)
+    return _page("tables", _there(tables_of(data_root(), experiment), UNPUBLISHED), user)
 
 
 def show_bundle(experiment: str) -> StreamingResponse:
     """Everything that is published of an experiment, as one file."""
     root = data_root()
-    if tables_of(root, experiment) is None:
-        raise HTTPException(404, "Nothing is published of such an experiment here.")
+    _there(tables_of(root, experiment), UNPUBLISHED)
     name = {"Content-Disposition": f'attachment; filename="{experiment}.zip"'}
     return StreamingResponse(
         bundle(root, experiment), media_type="application/zip", headers={**HEADERS, **name}
@@ -217,9 +213,8 @@ def show_bundle(experiment: str) -> StreamingResponse:
 def show_file(request: Request, experiment: str, path: str) -> Response:
     """A published file, or one of the Data Docs; our page of checks in place of their index."""
     root = data_root()
-    file = find_file(root, experiment, path)
-    if file is None:
-        raise HTTPException(404, "There is no such file among what is published.")
+    no_file = "There is no such file among what is published."
+    file = _there(find_file(root, experiment, path), no_file)
     if path == DOCS_INDEX:
         return RedirectResponse(f"../../../checks/{experiment}")
     if file.suffix == ".html":
@@ -235,6 +230,13 @@ def show_asset(name: str) -> FileResponse:
     if name not in ASSETS:
         raise HTTPException(404, "There is no such file.")
     return FileResponse(HERE / name, media_type=ASSETS[name], headers=HEADERS)
+
+
+def _there(value: T | None, otherwise: str) -> T:
+    """What was asked for. Raises HTTPException 404 that says ``otherwise``."""
+    if value is None:
+        raise HTTPException(404, otherwise)
+    return value
 
 
 def _page(
