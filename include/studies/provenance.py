@@ -12,12 +12,9 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
-
-from include.model.errors import SpecError
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 FOLDER = Path(__file__).parent
-FILE = "seen.yaml"
 Text = Annotated[str, Field(min_length=1)]
 
 
@@ -61,20 +58,9 @@ class SeenFile(BaseModel):
 
 @cache
 def read_seen(study: str, folder: Path = FOLDER) -> SeenFile:
-    """What a study's values have seen. Raises SpecError with every problem of the file."""
-    path = folder / study / FILE
-    try:
-        raw = yaml.safe_load(path.read_text(encoding="utf-8"))
-        return SeenFile.model_validate(raw)
-    except FileNotFoundError:
-        raise SpecError(FILE, [f"{path} is missing: name what each value has seen"]) from None
-    except yaml.YAMLError as error:
-        raise SpecError(str(path), [str(error)]) from error
-    except ValidationError as error:
-        problems = (
-            (".".join(map(str, one["loc"])) or "file", one["msg"]) for one in error.errors()
-        )
-        raise SpecError(str(path), [": ".join(problem) for problem in problems]) from error
+    """What a study's values have seen."""
+    text = (folder / study / "seen.yaml").read_text(encoding="utf-8")
+    return SeenFile.model_validate(yaml.safe_load(text))
 
 
 def seen_rows(study: str) -> list[Mapping[str, Any]]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
-from include.model.errors import SpecError
 from include.studies import STUDIES, study_named
 from include.studies.provenance import FOLDER, read_seen, seen_rows
 
@@ -41,17 +41,14 @@ def test_rows_for_the_page_name_what_is_withheld():
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        (None, "is missing"),
         ("entries: []", "at least 1 item"),
         (f"entries:{ENTRY}withheld: [p]", "withheld, and yet an entry has seen it"),
         (f"entries:{ENTRY.replace('fitted', 'guessed')}", "'fitted' or 'chosen'"),
         (f"entries:{ENTRY.replace('seeds: [1], ', '')}", "Field required"),
-        ("entries: [", "expected the node content"),
     ],
 )
 def test_what_is_wrong_with_the_file_is_said(tmp_path: Path, text, problem):
     (tmp_path / "x").mkdir()
-    if text is not None:
-        (tmp_path / "x" / "seen.yaml").write_text(text, encoding="utf-8")
-    with pytest.raises(SpecError, match=problem):
+    (tmp_path / "x" / "seen.yaml").write_text(text, encoding="utf-8")
+    with pytest.raises(ValidationError, match=problem):
         read_seen("x", tmp_path)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import fields
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, get_type_hints
 
@@ -15,6 +14,7 @@ from include.runs.measurements.rows import COMPUTED, DURATION_COUNT, DURATION_SU
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    import pyarrow.dataset as ds
     from pyspark.sql import SparkSession
 
     from include.runs.measurements.store import RunStore
@@ -134,62 +134,51 @@ def register(
     Rows are ``handed`` to Spark, or each table becomes one file in the folder ``in_files``, as
     every query would open the files of every run. Without either, executors do.
     """
-    import pyarrow as pa
-
     for table, parts in paths.items():
         if table in UNREAD:
             continue
         columns = spark_columns(table)
-        if not parts:
-            frame = spark.createDataFrame(pa.schema(arrow_columns(table)).empty_table())
-        elif handed or table in FEW_ROWS:
+        if not parts or handed or table in FEW_ROWS:
             # In one piece: Spark takes a piece without rows for the end of all.
-            frame = spark.createDataFrame(pa.concat_tables(_rows_of(parts)).combine_chunks())
+            rows = _dataset(folder, table, parts).to_table().combine_chunks()
+            frame = spark.createDataFrame(rows)
         elif in_files:
-            file = in_files / f"{table}.parquet"
-            _write_rows(file, parts)
-            frame = spark.read.schema(columns).parquet(str(file))
+            _write_rows(in_files / table, _dataset(folder, table, parts))
+            frame = spark.read.schema(columns).parquet(str(in_files / table))
         else:
             base = str(folder / "measurements" / table)
             frame = spark.read.schema(columns).option("basePath", base).parquet(*parts)
         frame.createOrReplaceTempView(table)
 
 
-def _write_rows(file: Path, parts: Sequence[str]) -> None:
+def _dataset(folder: Path, table: str, parts: Sequence[str]) -> ds.Dataset:
+    """The rows of every file, with the columns that its folders stand for."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
+    import pyarrow.dataset as ds
 
-    some = list[pa.Table]()
-    tables = _rows_of(parts)
-    first = next(tables)
+    schema = pa.schema(arrow_columns(table))
+    by_folders = ds.partitioning(pa.schema(list(schema)[-2:]), flavor="hive")
+    return ds.dataset(
+        [str(file) for part in parts for file in _files(Path(part))],
+        schema=schema,
+        format="parquet",
+        partitioning=by_folders,
+        partition_base_dir=str(folder / "measurements" / table),
+    )
+
+
+def _write_rows(target: Path, rows: ds.Dataset) -> None:
+    import pyarrow.dataset as ds
+
+    # Without statistics, which know no NaN: Spark, to which it is the highest, would miss it.
+    options = ds.ParquetFileFormat().make_write_options(write_statistics=False)
+    groups = {"min_rows_per_group": _ROWS_AT_ONCE, "max_rows_per_group": _ROWS_AT_ONCE}
     try:
-        # Without statistics, which know no NaN: Spark, to which it is the highest, would miss it.
-        with pq.ParquetWriter(file, first.schema, write_statistics=False) as writer:
-            for rows in chain([first], tables):
-                some.append(rows)
-                if sum(each.num_rows for each in some) >= _ROWS_AT_ONCE:
-                    writer.write_table(pa.concat_tables(some))
-                    some.clear()
-            if some:
-                writer.write_table(pa.concat_tables(some))
+        target.mkdir()  # there are no files of no rows
+        ds.write_dataset(rows, target, format="parquet", file_options=options, **groups)
     except OSError as error:
         how = "free some space there, or name another folder with TMPDIR"
-        raise SetupError(f"{file} cannot be written ({error}); {how}") from error
-
-
-def _rows_of(parts: Sequence[str]) -> Iterator[pa.Table]:
-    """The rows of every file, a row group at a time, with the columns its folders stand for."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    for part in map(Path, parts):
-        for file in map(pq.ParquetFile, _files(part)):
-            groups = range(file.num_row_groups)
-            for rows in map(file.read_row_group, groups) if groups else [file.read()]:
-                for folder in (part.parent, part):
-                    name, _, value = folder.name.partition("=")
-                    rows = rows.append_column(name, pa.repeat(value, rows.num_rows))
-                yield rows
+        raise SetupError(f"{target} cannot be written ({error}); {how}") from error
 
 
 def _files(part: Path) -> list[Path]:

@@ -13,6 +13,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter, ValidationError
+
 from include.files.whole import write_bytes
 from include.model.errors import GateFailed, StoreError, command
 
@@ -73,14 +75,9 @@ def read_quarantine(folder: Path) -> Quarantine:
     if not path.is_file():
         return {}
     try:
-        stored = json.loads(path.read_bytes())
-        return {run: tuple(map(_check_of, checks)) for run, checks in stored.items()}
-    except (ValueError, TypeError, AttributeError, KeyError) as error:
+        return TypeAdapter(dict[str, tuple[Check, ...]]).validate_json(path.read_bytes())
+    except ValidationError as error:
         raise StoreError(f"{path} is damaged ({error}). Build the tables again.") from error
-
-
-def _check_of(stored: dict[str, Any]) -> Check:
-    return Check(**stored | {"columns": tuple(stored["columns"]), "rows": tuple(stored["rows"])})
 
 
 def write_quarantine(staged: Path, quarantine: Quarantine) -> None:
