@@ -110,19 +110,6 @@ def test_experiments_share_the_results_database(folder: Path) -> None:
     assert [row[0] for row in _rows(folder, "runs")] == ["demo", "other"]
 
 
-def test_a_database_from_before_the_regret_gets_its_columns(published: Path) -> None:
-    with sqlite3.connect(published.parent / "results.db") as database:
-        for table in ("cost", "outcomes"):
-            for column in ("cover_cost", "regret"):
-                database.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
-    change(published, "cost", cover_cost=50.0, regret=1.4)
-    publish(let_pass(published), _url(published))
-    with sqlite3.connect(published.parent / "results.db") as database:
-        rows = database.execute("SELECT cover_cost, regret FROM cost ORDER BY price_book")
-        assert rows.fetchall() == [(50.0, 1.4), (None, None)]
-        assert database.execute("SELECT regret FROM outcomes").fetchall() == [(1.0,)]
-
-
 def test_a_database_of_an_earlier_version_gets_the_new_columns(published: Path) -> None:
     before = _rows(published, "compliance")
     with sqlite3.connect(published.parent / "results.db") as database:

@@ -215,8 +215,7 @@ def _boots(runs: Sequence[Run], root: Path) -> tuple[float, float]:
     if not took_s:
         low, high = runs[0].calibration["host_boot_s"]
         return float(low), float(high)
-    low, high = np.quantile(took_s, [0.25, 0.75])
-    return round(float(low), 2), round(float(high), 2)
+    return _middle_half(took_s)
 
 
 def _releases(runs: Sequence[Run], root: Path) -> tuple[float, float]:
@@ -236,7 +235,11 @@ def _releases(runs: Sequence[Run], root: Path) -> tuple[float, float]:
                     if rescale["up_s"] >= row["time_s"] and rescale["asked_s"] <= end_s
                 ]
                 took_s.append(max(0.0, end_s - max([row["time_s"], *begins_s])))
-    low, high = np.quantile(took_s or [0.0], [0.25, 0.75])
+    return _middle_half(took_s or [0.0])
+
+
+def _middle_half(took_s: Sequence[float]) -> tuple[float, float]:
+    low, high = np.quantile(took_s, [0.25, 0.75])
     return round(float(low), 2), round(float(high), 2)
 
 

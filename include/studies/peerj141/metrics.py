@@ -8,6 +8,7 @@ from functools import cache
 from statistics import correlation, fmean
 from typing import Any
 
+from include.results.tables.staged import gathered
 from include.studies.base import known
 from include.studies.peerj141.published import METRICS, published_cells
 from include.studies.peerj141.specs import BTUS_MIN
@@ -99,30 +100,22 @@ def mean_curves(
     timeline: Rows, cases: Mapping[str, Sequence[Any]]
 ) -> dict[Any, list[tuple[float, float, float, float]]]:
     """Minute, level, hosts and instances at every monitoring time, means over a case's runs."""
-    by_case: dict[Any, dict[float, list[tuple[float, float, float]]]] = {}
-    for row in timeline:
-        values = (float(row["level_machines"] or 0), float(row["hosts"]), float(row["instances"]))
-        for case in cases.get(row["run"], ()):
-            by_case.setdefault(case, {}).setdefault(row["time_s"] / 60, []).append(values)
-    return {
-        case: [
-            (minute, *(fmean(column) for column in zip(*points, strict=True)))  # type: ignore[misc]
-            for minute, points in sorted(times.items())
-        ]
-        for case, times in by_case.items()
-    }
+    readings = gathered(
+        ((case, row["time_s"] / 60), (row["level_machines"] or 0, row["hosts"], row["instances"]))
+        for row in timeline
+        for case in cases.get(row["run"], ())
+    )
+    return gathered(
+        (case, (minute, *map(fmean, zip(*values, strict=True))))
+        for (case, minute), values in sorted(readings.items())
+    )
 
 
 def _activities(scaling: Rows, cases: Mapping[str, Sequence[Case]]) -> dict[Case, list[float]]:
-    counts: dict[Case, dict[int, float]] = {}
-    runs: dict[Case, set[str]] = {}
-    for row in scaling:
-        for case in cases.get(row["run"], ()):
-            runs.setdefault(case, set()).add(row["run"])
-            minutes = counts.setdefault(case, {})
-            count = sum(row[name] for name in ACTIVITIES)
-            minutes[row["minute"]] = minutes.get(row["minute"], 0) + count
-    return {
-        case: [count / len(runs[case]) for _, count in sorted(minutes.items())]
-        for case, minutes in counts.items()
-    }
+    """Means over runs, which have a row for every minute."""
+    counts = gathered(
+        ((case, row["minute"]), sum(row[name] for name in ACTIVITIES))
+        for row in scaling
+        for case in cases.get(row["run"], ())
+    )
+    return gathered((case, fmean(values)) for (case, _), values in sorted(counts.items()))

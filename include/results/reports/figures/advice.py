@@ -52,10 +52,9 @@ def _frame(scale: style.Scale, advisors: tuple[str, ...]) -> Frame:
 
 def _lines(rows: Rows) -> str:
     """What there was as an area, what the advisor would have had as a line above it."""
-    begin_min, end_min = (rows[place]["time_s"] / 60 for place in (0, -1))
     actual, advised = (
         step_path([(row["time_s"] / 60, row[column]) for row in rows])
         for column in (_ACTUAL, _ADVISED)
     )
-    there = area(style.INSTANCES, ".35", f"{actual}H{end_min:g}", begin_min)
-    return there + line(style.HOSTS, 1.5, f"{advised}H{end_min:g}")
+    there = area(style.INSTANCES, ".35", actual, rows[0]["time_s"] / 60)
+    return there + line(style.HOSTS, 1.5, advised)

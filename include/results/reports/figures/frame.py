@@ -73,14 +73,15 @@ def framed(figure: Figure, axes: Sequence[Axes], kind: str, description: str) ->
 
 
 def step_path(points: Sequence[tuple[float, float]]) -> str:
-    """An SVG path through (minute, value) in steps, which turns only where the value does."""
+    """An SVG path through (minute, value) in steps, which turns only where the value does, to the
+    last minute."""
     (begin_min, before), *later = points
     path = f"M{begin_min:g} {before:g}"
     for minute, value in later:
         if value != before:
             path += f"H{minute:g}V{value:g}"
             before = value
-    return path
+    return f"{path}H{points[-1][0]:g}"
 
 
 def line(colour: str, width: float, path: str) -> str:

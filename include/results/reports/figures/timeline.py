@@ -35,8 +35,7 @@ def draw(run: str, rows: Sequence[Mapping[str, Any]], scale: style.Scale) -> str
     ):
         points = [(row["time_s"] / 60, row[column]) for row in rows if row[column] is not None]
         if points:
-            steps = step_path([(minute, min(value, top)) for minute, value in points])
-            path = f"{steps}H{points[-1][0]:g}"
+            path = step_path([(minute, min(value, top)) for minute, value in points])
             below = area(colour, ".22", path, points[0][0])
             shapes.append(panel.holding(below + line(colour, 1.5, path)))
             furthest = max(value for _, value in points)
