@@ -9,7 +9,6 @@ Those cells are named and counted (include/studies/peerj141/verdict.py).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from statistics import fmean
 from typing import Any
 
 from include.results.tables.staged import gathered
@@ -17,6 +16,7 @@ from include.studies.peerj141.calibration import FITTED, JUDGING_SEEDS, LIMITS
 from include.studies.peerj141.draws import interval
 from include.studies.peerj141.published import KINDS
 from include.studies.peerj141.specs import controllers
+from include.studies.peerj141.verdict import about
 from include.studies.results import Rows
 
 HELD_OUT_LIMITS = (1.5, 6.0, 6.0)
@@ -46,11 +46,7 @@ def judge(verdict: Rows) -> list[dict[str, Any]]:
         _judged([row["errors"] for row in own], limits[KINDS.index(kind)])
         | {
             "patterns": patterns,
-            "controller": controller,
-            "kind": kind,
-            "unit": own[0]["error_unit"],
-            "mean_absolute_error": fmean(abs(row["error"]) for row in own),
-            "cells": len(own),
+            **about(own),
             "outside": sum(not row["inside"] for row in own),
             "judged": controller in judged_controllers(),
         }

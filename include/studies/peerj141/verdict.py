@@ -76,17 +76,20 @@ def summary(rows: Sequence[Mapping[str, Any]]) -> list[Row]:
     """Mean absolute error per pattern, controller and kind of metric, and the cells inside."""
     groups = gathered(((row["pattern"], row["controller"], row["kind"]), row) for row in rows)
     return [
-        {
-            "pattern": pattern,
-            "controller": controller,
-            "kind": kind,
-            "unit": own[0]["error_unit"],
-            "mean_absolute_error": fmean(abs(row["error"]) for row in own),
-            "cells": len(own),
-            "inside": sum(row["inside"] for row in own),
-        }
-        for (pattern, controller, kind), own in groups.items()
+        {"pattern": pattern, **about(own), "inside": sum(row["inside"] for row in own)}
+        for (pattern, _, _), own in groups.items()
     ]
+
+
+def about(rows: Rows) -> Row:
+    """Cells of one controller and kind: how many, and how far they are off in the mean."""
+    return {
+        "controller": rows[0]["controller"],
+        "kind": rows[0]["kind"],
+        "unit": rows[0]["error_unit"],
+        "mean_absolute_error": fmean(abs(row["error"]) for row in rows),
+        "cells": len(rows),
+    }
 
 
 def _judged(rows: list[Row]) -> list[Row]:
