@@ -46,7 +46,8 @@ def experiment() -> None:
     release = tasks.ReleaseTestbed(task_id="release_testbed", run=run)
     build = spark.BuildTables(task_id="build_tables", experiment=EXPERIMENT)
     check = tasks.CheckTables(task_id="check_tables", experiment=EXPERIMENT)
-    publish = tasks.PublishReport(task_id="publish_report", experiment=EXPERIMENT, runs=[run])
+    cells = [{"runs": [run]}]
+    publish = tasks.PublishReport(task_id="publish_report", experiment=EXPERIMENT, cells=cells)
 
     resolve >> turn >> provision >> deploy >> replay >> control >> build >> check >> publish
     control >> release.as_teardown(setups=provision, on_failure_fail_dagrun=True)

@@ -150,25 +150,23 @@ class PublishReport(Publish):
 
     What is a study, or a night of one, has its claims and its page in place of the report.
     Fails afterwards when a run that this DAG run has measured was left out: all others are
-    published, and who triggered it does not look for theirs in vain. Those are ``runs``, each as
-    JSON, ``run_ids``, where only their ids are known, and what ``cells`` have of the experiment.
+    published, and who triggered it does not look for theirs in vain. Those are ``run_ids``, where
+    only their ids are known, and what ``cells`` have of the experiment.
     """
 
     operator_extra_links = (ReportLink(), RunsLink())
-    template_fields: Sequence[str] = ("experiment", "runs", "run_ids", "cells")
+    template_fields: Sequence[str] = ("experiment", "run_ids", "cells")
     writes = PUBLISHED
     assets = REPORT
 
     def __init__(
         self,
         *,
-        runs: Sequence[str] = (),
         run_ids: Sequence[str] = (),
         cells: Sequence[Mapping[str, Any]] = (),
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self.runs = runs
         self.run_ids = run_ids
         self.cells = cells
 
@@ -176,8 +174,7 @@ class PublishReport(Publish):
         """Fail where one of them was left out."""
         from include.results.tables.quarantine import read_quarantine, sentences
 
-        texts = [*self.runs, *(text for cell in self.cells for text in cell["runs"])]
-        runs = map(run_of, texts)
+        runs = (run_of(text) for cell in self.cells for text in cell["runs"])
         own_runs = {
             *self.run_ids,
             *(run.run_id for run in runs if run.experiment == self.experiment),

@@ -34,21 +34,23 @@ def query_of(values: Mapping[str, str]) -> Query:
 
 def address_of(query: Query, **changes: object) -> str:
     """The query part of the address of the same list with something else."""
-    other = replace(query, **changes)  # type: ignore[arg-type]
-    values = {
-        **other.equal,
-        **other.ranges,
-        "tag": other.tag,
-        "shown": other.shown,
-        "text": other.text,
-        "sort": other.sort,
-        "order": DESCENDING if other.descending else ASCENDING,
-        "page": str(other.page),
-    }
-    defaults = {
-        "tag": "", "shown": SHOWN[0], "text": "", "sort": "when", "order": DESCENDING, "page": "1",
-    }  # fmt: skip
+    values = _values(replace(query, **changes))  # type: ignore[arg-type]
+    defaults = _values(Query())
     return urlencode({name: value for name, value in values.items() if value != defaults.get(name)})
+
+
+def _values(query: Query) -> Mapping[str, object]:
+    """What the address of a query says, if it says all of it."""
+    return {
+        **query.equal,
+        **query.ranges,
+        "tag": query.tag,
+        "shown": query.shown,
+        "text": query.text,
+        "sort": query.sort,
+        "order": DESCENDING if query.descending else ASCENDING,
+        "page": query.page,
+    }
 
 
 def sorted_by(query: Query, order: str) -> str:
