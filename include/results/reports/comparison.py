@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from include.model.compliance import LEVEL_NAMES, in_words
@@ -52,9 +52,17 @@ class Comparison:
     label: str
     unit: str
     measured: float
-    published: float | None
-    where: str
+    printed: PublishedFigure | None
     as_controlled: bool = True
+
+    @property
+    def published(self) -> float | None:
+        return self.printed.mean if self.printed else None
+
+    @property
+    def where(self) -> str:
+        """Where the printed one stands; empty where there is none."""
+        return self.printed.where if self.printed else ""
 
     @property
     def difference(self) -> float | None:
@@ -67,26 +75,24 @@ def compared(
 ) -> tuple[list[Comparison], list[Comparison]]:
     """Overall compliance of every run, and its cost under every price book."""
     about = {run["run"]: run for run in tables["runs"]}
-    shares = [
-        _compared(
-            row, in_words(metric.removesuffix("_compliance")).capitalize(), "percent",
-            row[f"{metric}_percent"], reference(about[row["run"]], metric, row["btu_min"]),
-        )
-        for row in tables["compliance"]
-        if row["scope"] == "overall"
-        for metric in COMPLIANCE
-    ]  # fmt: skip
-    books, costs = billed_by(tables["cost"]), []
+    shares, costs = list[Comparison](), list[Comparison]()
+    for row in tables["compliance"]:
+        for metric in COMPLIANCE if row["scope"] == "overall" else ():
+            label = in_words(metric.removesuffix("_compliance")).capitalize()
+            printed = reference(about[row["run"]], metric, row["btu_min"])
+            value = row[f"{metric}_percent"]
+            shares.append(Comparison(row["run"], label, "percent", value, printed))
+    books = billed_by(tables["cost"])
     for row in tables["cost"]:
-        book_min = row["price_book_btu_min"]
+        book_min, of_cloud = row["price_book_btu_min"], bool(row.get("price_source"))
         for metric in COST:
-            figure = reference(about[row["run"]], metric, book_min)
             name = in_words(metric.removeprefix("relaxed_").removesuffix("_cost"))
             label = f"{name.capitalize()}, {books[row['price_book']]}"
             # Nothing was printed of prices of a cloud.
-            printed = None if row.get("price_source") else figure
-            cost = _compared(row, label, "cost", row[metric], printed)
-            costs.append(replace(cost, as_controlled=book_min == row["btu_min"]))
+            printed = None if of_cloud else reference(about[row["run"]], metric, book_min)
+            as_controlled = book_min == row["btu_min"]
+            cost = Comparison(row["run"], label, "cost", row[metric], printed, as_controlled)
+            costs.append(cost)
     return shares, costs
 
 
@@ -108,10 +114,3 @@ def cost_unit(cost: Sequence[Mapping[str, Any]]) -> str:
     """What such rows are counted in, as a heading says it."""
     more = " or in the currency of the book" if any(row.get("price_source") for row in cost) else ""
     return f"in units of the paper{more}"
-
-
-def _compared(
-    row: Row, label: str, unit: str, measured: float, figure: PublishedFigure | None
-) -> Comparison:
-    published = figure.mean if figure else None
-    return Comparison(row["run"], label, unit, measured, published, figure.where if figure else "")

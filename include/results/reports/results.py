@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -114,25 +114,8 @@ def find_runs(database_url: str, query: Query) -> FoundRuns:
         equal = {
             name: value for name, value in query.equal.items() if name in FILTERS and value != ""
         }
-        words = {f"word_{k}": word for k, word in enumerate(query.text.split()[:8])}
-        patterns = {
-            f"{name}_{kind}": pattern
-            for name, word in words.items()
-            for kind, pattern in _patterns(word).items()
-        }
-        values = {**equal, **patterns, **query.ranges}
-        if query.tag and reader.has_labels:
-            values["tag"] = f"% {_literally(query.tag)} %"
-        shape = _shape(equal, reader) | {
-            "words": list(words), "counted": True, "tagged": query.tag, "shown": query.shown,
-            "ranges": _ranges(query, reader),
-        }  # fmt: skip
-        (counted,) = reader.rows("runs", shape, values)
-        shape |= {
-            "counted": False,
-            "order": ORDERS.get(query.sort, ORDERS["when"]),
-            "descending": query.descending,
-        }
+        shape, values = _asked(reader, replace(query, equal=equal))
+        (counted,) = reader.rows("runs", shape | {"counted": True}, values)
         chosen = reader.rows("choices", {"columns": CHOICES})
         place = {"limit": PAGE_RUNS, "offset": PAGE_RUNS * (max(query.page, 1) - 1)}
         return FoundRuns(
@@ -161,7 +144,8 @@ def _read(
     reader: _Reader, experiment: str, run: str, tables: Sequence[str]
 ) -> dict[str, list[Row]] | None:
     key = {"experiment": experiment, "run": run}
-    rows = reader.rows("runs", _shape(key, reader), {**key, "limit": 1, "offset": 0})
+    shape, values = _asked(reader, Query(equal=key, shown="all"))
+    rows = reader.rows("runs", shape, {**values, "limit": 1, "offset": 0})
     if not rows:
         return None
     others = {table: reader.rows("of_run", {"table": schema_of(table)}, key) for table in tables}
@@ -198,14 +182,22 @@ def _ranges(query: Query, reader: _Reader) -> list[tuple[str, str, str]]:
     ]
 
 
-def _shape(equal: Iterable[str], reader: _Reader) -> dict[str, Any]:
-    """What `runs` is rendered with: no words, the newest first."""
-    return {
-        "equal": list(equal), "words": [], "searched": SEARCHED, "separators": SEPARATORS,
-        "origins": "origins" in reader.tables, "counted": False, "order": ORDERS["when"],
-        "descending": True, "outcomes": _OUTCOMES, "absent": reader.absent,
-        "labels": reader.has_labels, "tagged": "", "shown": "all", "ranges": [],
+def _asked(reader: _Reader, query: Query) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What `runs` is rendered with for a query, and the values of its parameters."""
+    words = {f"word_{k}": word for k, word in enumerate(query.text.split()[:8])}
+    shape = {
+        "equal": list(query.equal), "words": list(words), "searched": SEARCHED,
+        "separators": SEPARATORS, "origins": "origins" in reader.tables, "counted": False,
+        "order": ORDERS.get(query.sort, ORDERS["when"]), "descending": query.descending,
+        "outcomes": _OUTCOMES, "absent": reader.absent, "labels": reader.has_labels,
+        "tagged": query.tag, "shown": query.shown, "ranges": _ranges(query, reader),
     }  # fmt: skip
+    values: dict[str, Any] = {**query.equal, **query.ranges}
+    for name, word in words.items():
+        values |= {f"{name}_{kind}": pattern for kind, pattern in _patterns(word).items()}
+    if query.tag and reader.has_labels:
+        values["tag"] = f"% {_literally(query.tag)} %"
+    return shape, values
 
 
 def _patterns(word: str) -> dict[str, str]:

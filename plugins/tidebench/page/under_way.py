@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cache
+from math import inf
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -169,16 +170,12 @@ def _fallback(run: Any, tasks: Sequence[TasksInState]) -> tuple[str, str]:
     """What can be said of a failure that left no reason, as when a process was killed."""
     if run.state != "failed":
         return "", ""
-    failed = sorted((task for task in tasks if task.state == "failed"), key=_when_ended)
+    failed = [task for task in tasks if task.state == "failed"]
     if not failed:
         return "The DAG run was ended by hand, or took longer than it may.", ""
-    first = failed[0]
+    first = min(failed, key=lambda task: task.ended.timestamp() if task.ended else inf)
     task = _task(first.task_id, -1 if first.highest < 0 or first.count > 1 else first.highest)
     return f"{first.task_id} was stopped before it could say why. See its log.", task
-
-
-def _when_ended(task: TasksInState) -> float:
-    return task.ended.timestamp() if task.ended else float("inf")
 
 
 def _task(task_id: str, map_index: int) -> str:

@@ -79,11 +79,12 @@ def _diamonds(panel: Panel, strict: Sequence[float | None]) -> str:
 
 def in_order(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Rows as they are drawn: totals first, operators after them by name."""
-    return sorted(rows, key=lambda row: (_rank(row["scope"]), row["scope"]))
 
+    def place(row: Mapping[str, Any]) -> tuple[bool, bool, str]:
+        scope = row["scope"]
+        return scope != "overall", not scope.startswith("without_"), scope
 
-def _rank(scope: str) -> int:
-    return 0 if scope == "overall" else 1 if scope.startswith("without_") else 2
+    return sorted(rows, key=place)
 
 
 def _shares(rows: Sequence[Mapping[str, Any]]) -> list[list[float]]:
