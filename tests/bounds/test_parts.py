@@ -97,14 +97,16 @@ def test_where_cpu_is_shared_the_work_takes_hosts_that_memory_does_not(run: Run)
     assert few.spread == few.empty == 0
 
 
-def test_the_command_takes_every_measured_run_apart(tmp_path: Path) -> None:
-    (tmp_path / "small.yaml").write_text(
-        "name: small\ncontrollers: [btu, fixed]\npatterns: random_walk_1\nbtus_min: 10\n"
-        "price_books: [btu10, btu60]\nduration_min: 20\n"
-    )
-    root = ["--root", str(tmp_path)]
-    said("run", str(tmp_path / "small.yaml"), *root)
+def measured(root: Path, **changes: str) -> None:
+    """The experiment small, measured in this folder."""
+    spec = {"name": "small", "controllers": "btu", "patterns": "random_walk_1", "btus_min": "10",
+            "duration_min": "10", **changes}  # fmt: skip
+    (root / "small.yaml").write_text("".join(f"{name}: {spec[name]}\n" for name in spec))
+    said("run", str(root / "small.yaml"), "--root", str(root))
 
+
+def test_the_command_takes_every_measured_run_apart(tmp_path: Path) -> None:
+    measured(tmp_path, controllers="[btu, fixed]", price_books="[btu10, btu60]", duration_min="20")
     done = said("bound", str(tmp_path / "small"), "--no-floor", "--parts")
     rows = read_parts(tmp_path / "small").to_pylist()
     assert [row["price_book"] for row in rows] == ["btu10", "btu60"] * 2
@@ -126,11 +128,7 @@ def test_the_command_takes_every_measured_run_apart(tmp_path: Path) -> None:
 
 
 def test_parts_of_a_run_that_was_measured_anew_are_not_those_of_before(tmp_path: Path) -> None:
-    (tmp_path / "small.yaml").write_text(
-        "name: small\ncontrollers: btu\npatterns: random_walk_1\nbtus_min: 10\nduration_min: 10\n"
-    )
-    root = ["--root", str(tmp_path)]
-    said("run", str(tmp_path / "small.yaml"), *root)
+    measured(tmp_path)
     said("bound", str(tmp_path / "small"), "--no-floor")
     assert read_parts(tmp_path / "small").num_rows == 3
     (manifest,) = (tmp_path / "small").glob("runs/*/manifest.json")
@@ -148,11 +146,7 @@ def test_parts_are_of_what_was_run(tmp_path: Path) -> None:
 
 
 def test_a_table_that_is_missing_is_told_and_never_a_bill_of_nothing(tmp_path: Path) -> None:
-    (tmp_path / "small.yaml").write_text(
-        "name: small\ncontrollers: btu\npatterns: random_walk_1\nbtus_min: 10\nduration_min: 10\n"
-    )
-    root = ["--root", str(tmp_path)]
-    said("run", str(tmp_path / "small.yaml"), *root)
+    measured(tmp_path)
     for path in (tmp_path / "small" / "measurements" / "lease").rglob("*.parquet"):
         path.unlink()
 

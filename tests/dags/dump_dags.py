@@ -86,9 +86,7 @@ def task_facts(task: Any) -> dict[str, Any]:
         "name_of_copy": keywords.get(
             "map_index_template", getattr(task, "map_index_template", None)
         ),
-        "measured": [
-            name for name in ("runs", "run_ids", "cells") if getattr(task, name, ()) != ()
-        ],
+        "measured": [name for name in ("run_ids", "cells") if getattr(task, name, ()) != ()],
         "pulls": sorted(pulled_tasks(task)),
         "outlets": [[asset.name, asset.uri] for asset in task.outlets],
         "places": getattr(task, "places", None),

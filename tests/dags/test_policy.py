@@ -215,7 +215,7 @@ def test_who_measures_fails_when_its_own_runs_are_left_out(dags: dict[str, Any])
         if "publish_report" in dag["tasks"]
     }
     assert measured == {
-        "experiment": ["runs"],
+        "experiment": ["cells"],
         "experiment_batch": ["cells"],
         "nightly_reproducibility": ["cells"],
         "sweep": ["run_ids"],
