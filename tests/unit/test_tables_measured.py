@@ -89,25 +89,25 @@ def test_a_file_that_is_not_as_a_run_writes_it_is_named(
     part = _part(folder, table)
     damage(part)
     with pytest.raises(StoreError, match=said.format(part=part)):
-        check_files(folder, [RUN])
+        check_files(folder, RUN)
 
 
 def test_a_file_that_is_not_what_the_run_has_written_is_named(folder: Path) -> None:
     part = _part(folder, "queue")
     listed = [{"path": str(part.relative_to(folder)), "sha256": digest(part)}]
     (folder / "runs" / RUN / "manifest.json").write_text(json.dumps({"parts": listed}))
-    check_files(folder, [RUN])
+    check_files(folder, RUN)
     without_its_first_row(part)
     with pytest.raises(StoreError, match=f"{part} is damaged"):
-        check_files(folder, [RUN])
+        check_files(folder, RUN)
     part.unlink()
     with pytest.raises(StoreError, match=f"{part} is missing"):
-        check_files(folder, [RUN])
+        check_files(folder, RUN)
 
 
 def test_a_table_in_which_nothing_happened_may_be_missing(folder: Path) -> None:
     _part(folder, "scaling_activity").unlink()
-    assert check_files(folder, [RUN])["scaling_activity"] == []
+    assert check_files(folder, RUN)["scaling_activity"] == []
 
 
 def test_missing_java_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

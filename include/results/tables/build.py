@@ -127,7 +127,7 @@ def _readable(folder: Path, runs: Sequence[str]) -> tuple[dict[str, list[str]], 
     torn = {}
     for run in runs:
         try:
-            for table, parts in check_files(folder, [run]).items():
+            for table, parts in check_files(folder, run).items():
                 paths.setdefault(table, []).extend(parts)
         except StoreError as error:
             torn[run] = (unreadable(error),)

@@ -94,21 +94,16 @@ def measured_rows(store: RunStore, table: str, names: Sequence[str] = ()) -> pa.
     return pa.concat_tables(parts)
 
 
-def check_files(folder: Path, runs: Sequence[str]) -> dict[str, list[str]]:
-    """Folders to read per measured table.
+def check_files(folder: Path, run: str) -> dict[str, list[str]]:
+    """The folder to read per measured table; none where nothing happened in a run.
 
     Holds every file against the digest that the run has noted at its end and reads every footer,
     so that a torn file or one of another version is named here and not in the middle of a query.
     Raises StoreError.
     """
-    for run in runs:
-        _require_what_was_measured(folder, run)
-    return {
-        table: [
-            str(part) for run in runs if _are_readable(part := _part(folder, table, run), table)
-        ]
-        for table in TABLES
-    }
+    _require_what_was_measured(folder, run)
+    parts = {table: _part(folder, table, run) for table in TABLES}
+    return {n: [str(part)] if _are_readable(part, n) else [] for n, part in parts.items()}
 
 
 def rows_read(folder: Path, runs: Sequence[str]) -> int:
