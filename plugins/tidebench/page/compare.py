@@ -76,14 +76,12 @@ class Line:
     def difference(self, place: int) -> float | None:
         """Of one column from the first; None for words, and where either has no number."""
         first, other = as_mean(self.values[0]), as_mean(self.values[place])
-        return None if place == 0 or first is None or other is None else other.mean - first.mean
+        return other.mean - first.mean if place and first and other else None
 
     def verdict(self, place: int) -> str:
         """Whether it is better or worse than the first, as `verdict_of` says it."""
         first, other = as_mean(self.values[0]), as_mean(self.values[place])
-        if place == 0 or first is None or other is None:
-            return ""
-        return verdict_of(first, other, self.direction)
+        return verdict_of(first, other, self.direction) if place and first and other else ""
 
     def over(self, cases: Sequence[SeedCase]) -> Line:
         """The same over cases: means of numbers, and of words those that there are."""

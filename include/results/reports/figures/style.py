@@ -90,25 +90,24 @@ WIDTH_IN = 7.6
 
 def panels(heights: Sequence[float], width_in: float = WIDTH_IN) -> tuple[Figure, list[Axes]]:
     """A figure of panels above each other that share the x axis; heights in inches."""
-    from matplotlib import rc_context
-    from matplotlib.figure import Figure
-
-    with rc_context(_SETTINGS):
-        figure = Figure(figsize=(width_in, sum(heights)), layout="constrained")
-        axes = figure.subplots(
-            len(heights), 1, sharex=True, squeeze=False, height_ratios=list(heights)
-        )
-        return figure, list(axes[:, 0])
+    shared = {"sharex": True, "height_ratios": list(heights)}
+    return _drawn((width_in, sum(heights)), len(heights), 1, **shared)
 
 
 def grid(rows: int, columns: int, height_in: float) -> tuple[Figure, list[Axes]]:
     """A figure of panels in rows and columns, each with axes of its own, row by row."""
+    return _drawn((WIDTH_IN, rows * height_in), rows, columns)
+
+
+def _drawn(
+    size_in: tuple[float, float], rows: int, columns: int, **options: Any
+) -> tuple[Figure, list[Axes]]:
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
     with rc_context(_SETTINGS):
-        figure = Figure(figsize=(WIDTH_IN, rows * height_in), layout="constrained")
-        return figure, list(figure.subplots(rows, columns, squeeze=False).flat)
+        figure = Figure(figsize=size_in, layout="constrained")
+        return figure, list(figure.subplots(rows, columns, squeeze=False, **options).flat)
 
 
 def minutes(axis: Axes, length_min: float) -> None:
