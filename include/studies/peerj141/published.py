@@ -2,7 +2,7 @@
 
 Every file ``peerj_cs_141_*.csv`` beside this module is read, so a further table needs only its
 file. Columns: table, pattern, controller, btu_min (empty where a figure has none), metric, mean,
-unit (percent or cost) and sigma (empty where it was not copied).
+unit (percent or cost) and sigma (empty, or left out, where it was not copied).
 """
 
 from __future__ import annotations
@@ -100,14 +100,16 @@ def kind_of(metric: str) -> str:
 def published_cells(folder: Path = FOLDER) -> Mapping[CellKey, PublishedFigure]:
     """Every printed figure, in the order of the files and their lines.
 
-    Raises StoreError when two rows print different figures for one cell.
+    Raises StoreError when two rows print different means for one cell.
     """
     cells: dict[CellKey, PublishedFigure] = {}
     for path in sorted(folder.glob("peerj_cs_141_*.csv")):
         for row in csv_rows(path):
-            btu_min, sigma = (float(row[name]) if row[name] else None for name in NOT_ALWAYS)
+            btu_min, sigma = (float(row[name]) if row.get(name) else None for name in NOT_ALWAYS)
             key = (row["pattern"], row["controller"], btu_min, row["metric"])
             figure = PublishedFigure(float(row["mean"]), row["unit"], row["table"], sigma, SOURCE)
-            if cells.setdefault(key, figure) != figure:
-                raise StoreError(f"{path}: two different rows for {key}; correct one of them")
+            if cells.get(key, figure).mean != figure.mean:
+                raise StoreError(f"{path}: two different means for {key}; correct one of them")
+            if sigma is not None or key not in cells:
+                cells[key] = figure
     return cells
