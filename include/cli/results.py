@@ -44,7 +44,7 @@ def report(
     from include.runs.measurements.remote_store import is_remote, local_copy, without_secrets
     from include.runs.stages import outdated_runs
     from include.service.verdict import day_of
-    from include.studies.peerj141.published import printed
+    from include.studies import printed
     from include.studies.publish import publish_experiment
 
     if shadow := day_of(Path(folder)):

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from include.model.errors import SpecError, unknown_name
 
 if TYPE_CHECKING:
+    from include.results.reports.comparison import PublishedFigure
     from include.studies.base import Study
 
 STUDIES = (
@@ -52,3 +53,9 @@ def study_of(experiment: str) -> Study | None:
         ),
         None,
     )
+
+
+def printed(run: Mapping[str, Any], metric: str, btu_min: float) -> PublishedFigure | None:
+    """What any source prints about a run (a row of ``runs``); a Reference."""
+    figures = (study_named(name).printed(run, metric, btu_min) for name in STUDIES)
+    return next((figure for figure in figures if figure is not None), None)

@@ -13,10 +13,9 @@ from include.results.reports.publish import ALWAYS, Tables, publish, report_file
 from include.results.tables.build import build_tables
 from include.results.tables.staged import gathered, read_staged
 from include.runs.measurements.origin import BY_HAND, DagRun
-from include.studies import STUDIES, study_of
+from include.studies import STUDIES, printed, study_of
 from include.studies.base import Study, StudyData, cells_of
 from include.studies.page import render_page
-from include.studies.peerj141.published import printed
 from include.studies.provenance import seen_rows
 from include.studies.results import StudyResults
 

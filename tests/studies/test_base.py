@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from include.model.errors import SpecError
-from include.studies import ALIASES, STUDIES, study_named
+from include.studies import ALIASES, STUDIES, printed, study_named
 from include.studies.base import ClaimCase, ClaimOutcome, Study, ask, cells_of, known
-from include.studies.peerj141.published import printed
 from include.studies.results import Rows
 
 CLAIMS = [

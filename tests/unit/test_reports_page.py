@@ -26,7 +26,7 @@ from include.results.reports.publish import publish
 from include.results.reports.summary import summary
 from include.results.tables.catalogue import PUBLISHED, is_by_run, schema_of
 from include.results.tables.staged import Row, read_staged
-from include.studies.peerj141.published import printed
+from include.studies import printed
 from tests.builders_staged import (
     ORIGIN,
     RUN,

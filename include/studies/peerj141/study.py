@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from include.model.errors import GateFailed
+from include.results.reports.comparison import PublishedFigure
 from include.results.reports.statistics import STATISTICS_COLUMNS, with_intervals
 from include.studies.base import ClaimCase, Predicate, Study, StudyData, ask
 from include.studies.drift import (
@@ -25,7 +26,7 @@ from include.studies.peerj141.judgement import JUDGEMENT_COLUMNS, judge, shortfa
 from include.studies.peerj141.metrics import PeerjMetrics, metrics_of_paper, metrics_of_runs
 from include.studies.peerj141.page import policy, sections, tiles
 from include.studies.peerj141.predicates import PREDICATES
-from include.studies.peerj141.published import METRICS, approach_of, published_cells
+from include.studies.peerj141.published import METRICS, approach_of, printed, published_cells
 from include.studies.peerj141.specs import NAMES, controllers, patterns
 from include.studies.peerj141.verdict import VERDICT_COLUMNS, verdict
 from include.studies.peerj141.verdict import summary as errors_of
@@ -106,6 +107,11 @@ class Peerj141Study(Study):
                 return f"{value:g}"
             return f"{value:.4g}" if column.endswith("_p") else f"{value:.{DIGITS}f}"
         return super().cell(column, value)
+
+    def printed(
+        self, run: Mapping[str, Any], metric: str, btu_min: float
+    ) -> PublishedFigure | None:
+        return printed(run, metric, btu_min)
 
     def summary(self, results: StudyResults) -> str:
         """What a terminal shows: errors per pattern and controller, claims, drift."""

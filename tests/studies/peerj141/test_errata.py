@@ -102,5 +102,5 @@ def test_two_files_must_agree(tmp_path):
     for name, mean in (("a", 48), ("b", 49)):
         text = f"{HEADER}\ntable 4,two_level,btu,10,real_time_compliance,{mean},percent,\n"
         (tmp_path / f"peerj_cs_141_{name}.csv").write_text(text)
-    with pytest.raises(StoreError, match="two different rows"):
+    with pytest.raises(StoreError, match="two different means"):
         published_cells(tmp_path)
