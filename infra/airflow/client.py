@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import quote
 
-ANSWER_S = 30.0
 POLL_S = 1.0
 ENDED = {"success", "failed"}
 COMPONENTS = ("scheduler", "triggerer", "dag_processor")
@@ -22,6 +21,8 @@ class Refused(Exception):
 
 class Client:
     """Calls the API as one user. ``url`` is the UI's."""
+
+    answer_s = 30.0
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -42,7 +43,7 @@ class Client:
             request.add_header("Authorization", f"Bearer {self.token}")
         body = None if content is None else json.dumps(content).encode()
         try:
-            with self._opener.open(request, body, timeout=ANSWER_S) as answer:
+            with self._opener.open(request, body, timeout=self.answer_s) as answer:
                 return json.loads(answer.read() or b"null")
         except urllib.error.HTTPError as error:
             raise Refused(f"{method} {path}: {error.code} {error.read()!r}") from error
@@ -55,20 +56,20 @@ class Client:
     def unpause(self, dag_id: str) -> None:
         self.ask("PATCH", f"/api/v2/dags/{dag_id}", {"is_paused": False})
 
-    def trigger(self, dag_id: str, conf: Mapping[str, Any]) -> str:
+    def trigger(self, dag_id: str, conf: Mapping[str, Any], run_id: str | None = None) -> str:
         """Start a DAG run; returns its id."""
-        asked = {"conf": conf, "logical_date": None}
+        asked = {"conf": conf, "logical_date": None, "dag_run_id": run_id}
         run: str = self.ask("POST", f"/api/v2/dags/{dag_id}/dagRuns", asked)["dag_run_id"]
         return run
 
     def tasks(self, dag_id: str, run_id: str) -> list[dict[str, Any]]:
         """Task instances of a DAG run."""
-        page = self.ask("GET", f"{_run(dag_id, run_id)}/taskInstances?limit=1000")
+        page = self.ask("GET", f"{run_path(dag_id, run_id)}/taskInstances?limit=1000")
         instances: list[dict[str, Any]] = page["task_instances"]
         return instances
 
     def finish(
-        self, dag_id: str, run_id: str, deadline_s: float, say: Callable[[str], None]
+        self, dag_id: str, run_id: str, deadline_s: float, say: Callable[[str], None] = print
     ) -> str:
         """Wait for the end of a DAG run, reporting finished tasks; returns its state."""
         end_s, reported = time.monotonic() + deadline_s, set[str]()
@@ -88,11 +89,12 @@ class Client:
     def _state_and_tasks(self, dag_id: str, run_id: str) -> tuple[str, list[dict[str, Any]]]:
         """State and tasks of a DAG run; no tasks if the server is too busy to answer."""
         try:
-            state: str = self.ask("GET", _run(dag_id, run_id))["state"]
+            state: str = self.ask("GET", run_path(dag_id, run_id))["state"]
             return state, self.tasks(dag_id, run_id)
         except OSError:
             return "unknown", []
 
 
-def _run(dag_id: str, run_id: str) -> str:
+def run_path(dag_id: str, run_id: str) -> str:
+    """Path of a DAG run below the API."""
     return f"/api/v2/dags/{dag_id}/dagRuns/{quote(run_id)}"

@@ -12,16 +12,14 @@ import signal
 import subprocess
 import sys
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 from include.files.whole import new_file
+from infra.airflow.client import Client, run_path
 from infra.airflow.processes import end_session, processes_of
 from infra.airflow.settings import SERVICES, service_settings
 from tests.ports import free_port
@@ -31,17 +29,17 @@ USER, PASSWORD = "admin", "a password of this test"
 VIEWER = "viewer"
 START_S = 600.0
 POLL_S = 1.0
-ENDED = {"success", "failed"}
 
 
-class Airflow:
+class Airflow(Client):
     """The services, asked through the public REST API."""
 
+    answer_s = 120.0
+
     def __init__(self, environment: Mapping[str, str], logs: Path) -> None:
+        super().__init__(environment["AIRFLOW__API__BASE_URL"])
         self.environment = environment
         self.logs = logs
-        self.url = environment["AIRFLOW__API__BASE_URL"]
-        self.token = ""
         self.processes: dict[str, subprocess.Popen[bytes]] = {}
 
     def start(self, service: str) -> None:
@@ -69,24 +67,12 @@ class Airflow:
         for process in self.processes.values():
             end_session(process.pid, process)
 
-    def ask(self, method: str, path: str, content: Mapping[str, Any] | None = None) -> Any:
-        """One request; the answer as JSON."""
-        request = urllib.request.Request(f"{self.url}{path}", method=method)
-        request.add_header("Authorization", f"Bearer {self.token}")
-        request.add_header("Content-Type", "application/json")
-        body = None if content is None else json.dumps(content).encode()
-        try:
-            with urllib.request.urlopen(request, body, timeout=120) as answer:
-                return json.loads(answer.read() or b"null")
-        except urllib.error.HTTPError as error:
-            raise AssertionError(f"{method} {path}: {error.code} {error.read()!r}") from error
-
     def wait_until_up(self, dag_ids: Sequence[str]) -> None:
         """Wait for the API, then for every DAG, and unpause them."""
         end_s = time.monotonic() + START_S
         while True:
             try:
-                self.token = self.log_in(USER)
+                self.log_in(USER, PASSWORD)
                 dags = self.ask("GET", "/api/v2/dags")["dags"]
                 if {dag["dag_id"] for dag in dags} >= set(dag_ids):
                     break
@@ -95,26 +81,17 @@ class Airflow:
             assert time.monotonic() < end_s, self.tail()
             time.sleep(POLL_S)
         for dag_id in dag_ids:
-            self._pause(dag_id, paused=False)
+            self.unpause(dag_id)
 
-    def log_in(self, user: str) -> str:
-        """A token of the user."""
-        asked = {"username": user, "password": PASSWORD}
-        token: str = self.ask("POST", "/auth/token", asked)["access_token"]
-        return token
+    def token_of(self, user: str) -> str:
+        """A token of another user."""
+        other = Client(self.url)
+        other.log_in(user, PASSWORD)
+        return other.token
 
     def pause(self, dag_id: str) -> None:
         """Have a DAG begin no more tasks, also of runs that are under way."""
-        self._pause(dag_id, paused=True)
-
-    def _pause(self, dag_id: str, *, paused: bool) -> None:
-        self.ask("PATCH", f"/api/v2/dags/{dag_id}", {"is_paused": paused})
-
-    def trigger(self, dag_id: str, conf: Mapping[str, Any], run_id: str | None = None) -> str:
-        """Start a DAG run; its id."""
-        asked = {"conf": conf, "logical_date": None, "dag_run_id": run_id}
-        run: str = self.ask("POST", f"/api/v2/dags/{dag_id}/dagRuns", asked)["dag_run_id"]
-        return run
+        self.ask("PATCH", f"/api/v2/dags/{dag_id}", {"is_paused": True})
 
     def until(
         self, dag_id: str, run_id: str, holds: Callable[[dict[tuple[str, int], str]], bool]
@@ -127,24 +104,14 @@ class Airflow:
 
     def end_by_hand(self, dag_id: str, run_id: str) -> None:
         """Mark a DAG run failed, as a click in the UI does."""
-        self.ask("PATCH", self._run(dag_id, run_id), {"state": "failed"})
-
-    def finish(self, dag_id: str, run_id: str, deadline_s: float) -> str:
-        """Wait for the end of a DAG run; its state."""
-        end_s = time.monotonic() + deadline_s
-        while True:
-            state: str = self.ask("GET", self._run(dag_id, run_id))["state"]
-            if state in ENDED:
-                return state
-            assert time.monotonic() < end_s, self.tail()
-            time.sleep(POLL_S)
+        self.ask("PATCH", run_path(dag_id, run_id), {"state": "failed"})
 
     def tasks(self, dag_id: str, run_id: str) -> list[dict[str, Any]]:
         """Every task instance as the API tells it, page by page."""
         tasks: list[dict[str, Any]] = []
         while True:
             page = f"limit=100&offset={len(tasks)}&order_by=id"
-            page_of_tasks = self.ask("GET", f"{self._run(dag_id, run_id)}/taskInstances?{page}")
+            page_of_tasks = self.ask("GET", f"{run_path(dag_id, run_id)}/taskInstances?{page}")
             tasks += page_of_tasks["task_instances"]
             if not page_of_tasks["task_instances"] or len(tasks) >= page_of_tasks["total_entries"]:
                 return tasks
@@ -161,7 +128,7 @@ class Airflow:
 
     def log_of(self, dag_id: str, run_id: str, task_id: str, map_index: int = -1) -> str:
         """Everything that the last try of a task has logged."""
-        place = f"{self._run(dag_id, run_id)}/taskInstances/{task_id}"
+        place = f"{run_path(dag_id, run_id)}/taskInstances/{task_id}"
         shown = f"{place}/{map_index}" if map_index >= 0 else place
         last = self.ask("GET", shown)["try_number"]
         log = self.ask("GET", f"{place}/logs/{last}?map_index={map_index}&full_content=true")
@@ -188,9 +155,6 @@ class Airflow:
             f"--- {log.name}\n" + "\n".join(log.read_text().splitlines()[-25:])
             for log in sorted(self.logs.glob("*.log"))
         )
-
-    def _run(self, dag_id: str, run_id: str) -> str:
-        return f"/api/v2/dags/{dag_id}/dagRuns/{quote(run_id)}"
 
 
 def kill_task(scheduler: int) -> bool:

@@ -77,7 +77,7 @@ def test_who_is_not_logged_in_sees_nothing(airflow: Airflow, path: str) -> None:
     status, headers, _ = get(airflow, path, Accept="text/html")
     assert status == 302
     assert headers["location"].endswith("/auth/login?next=" + quote(path, safe=""))
-    assert get(airflow, path, airflow.log_in(VIEWER))[0] == 200
+    assert get(airflow, path, airflow.token_of(VIEWER))[0] == 200
     assert get(airflow, path, Cookie=f"_token={airflow.token}")[0] == 200
 
 
@@ -144,7 +144,7 @@ def test_runs_are_removed_after_a_question_by_who_may_trigger_that_dag(airflow: 
     asking = read_page(airflow, path)
     assert "for good" in asking
     assert 'method="post"' in asking
-    viewer = airflow.log_in(VIEWER)
+    viewer = airflow.token_of(VIEWER)
     for method in ("GET", "POST"):
         assert get(airflow, path, method=method)[0] == 401
         assert get(airflow, path, viewer, method)[0] == 403
@@ -167,7 +167,7 @@ def test_runs_are_removed_after_a_question_by_who_may_trigger_that_dag(airflow: 
 
 
 def test_a_viewer_sees_no_button_that_is_refused(airflow: Airflow) -> None:
-    viewer = airflow.log_in(VIEWER)
+    viewer = airflow.token_of(VIEWER)
     for path, allowed in (("/tidebench/", "Compare the chosen"), (FIRST, "checks</a>"),
                           ("/tidebench/checks/first", "left out: run short"),
                           ("/tidebench/advice", "Experiments"),

@@ -50,7 +50,7 @@ def test_nothing_is_changed_by_others_or_from_other_sites(airflow: Airflow) -> N
     path = "/tidebench/label"
     fields = {"run": KEY, "archived": "yes"}
     assert send(airflow, path, fields, None)[0] == 401
-    assert send(airflow, path, fields, airflow.log_in(VIEWER), **LEFT)[0] == 403
+    assert send(airflow, path, fields, airflow.token_of(VIEWER), **LEFT)[0] == 403
     for foreign in (
         {"sec-fetch-site": "cross-site"}, {"sec-fetch-site": "same-site"},
         {"origin": "http://elsewhere.example"}, {"origin": "null"},
@@ -193,5 +193,5 @@ def test_a_failed_matrix_is_listed_with_its_reason_to_who_may_read_it(airflow: A
     assert EVIL not in page
     assert 'class="failed"' in page
     assert "Ended by hand" in page
-    assert "many · btu" in get(airflow, "/tidebench/under-way", airflow.log_in(VIEWER))[2]
+    assert "many · btu" in get(airflow, "/tidebench/under-way", airflow.token_of(VIEWER))[2]
     assert get(airflow, "/tidebench/under-way")[0] == 401

@@ -102,7 +102,7 @@ def test_seeds_are_one_column_until_each_is_asked_for(airflow: Airflow) -> None:
 def test_curves_are_for_who_may_read_and_carry_no_markup(airflow: Airflow) -> None:
     path = address("curves", *KEYS[:20])
     assert get(airflow, path)[0] == 401
-    assert get(airflow, path, airflow.log_in(VIEWER))[0] == 200
+    assert get(airflow, path, airflow.token_of(VIEWER))[0] == 200
     status, headers, text = get(airflow, path, airflow.token)
     assert (status, headers["content-type"]) == (200, "application/json")
     assert headers["x-content-type-options"] == "nosniff"
