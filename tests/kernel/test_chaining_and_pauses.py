@@ -155,13 +155,6 @@ def test_pauses_of_operators_are_observed_once_they_are_over():
     }  # fmt: skip
 
 
-def test_without_pauses_nothing_waits():
-    testbed = a_testbed()
-    apply_at(testbed, 1.5, StartInstance("O1", "host-1"))
-    testbed.advance_to(20.0)
-    assert starts_s(testbed) == [float(i) for i in range(20)]
-
-
 def cpu_shares(testbed: SimulatedTestbed, until_s: float) -> list[float]:
     shares, t_s = [], testbed.now_s
     while t_s < until_s:

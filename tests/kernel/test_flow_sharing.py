@@ -39,13 +39,6 @@ def waits_ms(testbed, operator="O1"):
     return measured["time_s"][mine], measured["wait_ms"][mine]
 
 
-def test_double_demand_halves_the_speed():
-    alone = served(started(a_config(a_chain("O1"), 1000.0), instances=4))
-    crowded = served(started(a_config(a_chain("O1"), 1000.0, flavor=TWO_CORES), instances=4))
-    assert alone == {"O1": 4 * 10 * 60}
-    assert crowded == {"O1": 2 * 10 * 60}
-
-
 def test_who_wants_little_gets_it_on_a_crowded_host():
     # O1 wants 0.2 cores of two; three instances of O2 would like one core each.
     topology = a_chain("O1", "O2")

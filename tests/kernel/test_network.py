@@ -127,12 +127,6 @@ def test_time_stamps_of_a_second_add_what_was_cut_off():
     assert coarse.take_records()[0, kernel.R_DURATION_US] == 1_700_000
 
 
-def test_rows_grow_when_a_queue_does():
-    network = a_network(np.arange(50_000), servers=1)
-    network.advance(60_000_000)
-    assert waiting_items(network, 60_000_000)[0] > 49_000
-
-
 def paused() -> QueueingNetwork:
     images, queries = poisson_us(0.7, 120), poisson_us(0.2, 30, seed=6)
     network = chained(images.tolist(), queries.tolist(), service_cv=0.5)

@@ -5,14 +5,11 @@ The repository has no tests with numbers, so expectations are worked out from it
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 
 from include.controllers.autoscalers import forecast
 from include.controllers.autoscalers.daedalus import (
-    NEVER_S,
     Daedalus,
     FittedLine,
     OperatorHistory,
@@ -21,7 +18,7 @@ from include.controllers.autoscalers.daedalus import (
     scale_out,
 )
 from include.testing.builders import a_setting
-from tests.autoscaler_world import asked_for, instances_under, look, looked
+from tests.autoscaler_world import instances_under
 
 DAEDALUS = Daedalus(setting=a_setting())
 
@@ -43,14 +40,6 @@ def test_one_point_is_a_line_through_nothing():
     assert FittedLine().at(1.0) == 0.0
 
 
-def test_observed_capacity_fades_by_half_and_others_are_in_proportion():
-    """capacity.py, update_capacity_models."""
-    history = OperatorHistory().with_capacity(2, 40.0).with_capacity(2, 20.0)
-    assert history.capacity_per_s(2) == 30.0
-    assert history.capacity_per_s(3) == 30.0  # three times the 10 of the last look
-    assert history.with_capacity(3, 33.0).capacity_per_s(3) == 33.0
-
-
 def an_outlook(current=2, each=10.0, workload=15.0, lag=0, ahead=15.0):
     return ScaleOutForecast(
         history=OperatorHistory(each=each),
@@ -61,14 +50,6 @@ def an_outlook(current=2, each=10.0, workload=15.0, lag=0, ahead=15.0):
         up_s=30,
         down_s=15,
     )
-
-
-def test_recovery_works_off_checkpoint_downtime_and_lag():
-    """recovery_time.py: 15 * 10 + 15 * 30 + 100 = 700 are more than 46 s of 15/s spare, and the
-    downtime counts once in the time stamps and once beside them."""
-    assert an_outlook(lag=100).recovery_s(3) == 46 + 2 * 30
-    assert an_outlook(current=4, lag=100).recovery_s(3) == 31 + 2 * 15
-    assert an_outlook(each=7.5).recovery_s(2) == NEVER_S
 
 
 @pytest.mark.parametrize(
@@ -130,15 +111,3 @@ def test_a_load_above_capacity_is_answered_at_once_and_then_left_alone():
     assert counts[0] == 1
     assert set(counts[1:]) <= {3, 4}
     assert counts[-1] == 3
-
-
-def test_nothing_changes_within_three_minutes_of_a_change():
-    counts = instances_under(lambda minute: 1500 if minute < 3 else 3300, DAEDALUS, 12, each=600)
-    changes = [minute for minute in range(1, 12) if counts[minute] != counts[minute - 1]]
-    assert all(later - earlier >= 3 for earlier, later in pairwise(changes))
-    assert counts[-1] >= 6
-
-
-def test_an_operator_that_nobody_read_is_left_alone():
-    looks = [looked(60.0 * minute, look("O1", 2)) for minute in range(10)]
-    assert asked_for(DAEDALUS, *looks) == [{}] * 10

@@ -37,24 +37,20 @@ def looks(*rows):
     return asked_for(DHALION, *observations)[1:]
 
 
-def test_the_operator_that_holds_up_the_others_most_grows():
-    """600 arrive and 300 leave: its senders would have to stop half of the time."""
-    assert looks(((600, 300), (600, 400))) == [{"O1": 4}]
-
-
-def test_noise_of_20_ms_is_no_symptom():
-    assert looks(((1000, 980), (0, 0))) == [{}]
-    assert looks(((1000, 979), (0, 0))) == [{"O1": 3}]
-
-
-def test_nothing_is_done_for_180_s_after_a_change():
-    held = ((600, 300), (600, 600))
-    assert looks(*[held] * 5) == [{"O1": 4}, {}, {}, {"O1": 4}, {}]
-
-
-def test_it_never_scales_down():
-    assert looks(*[((0, 0), (0, 0))] * 60) == [{}] * 60
-
-
-def test_an_operator_that_works_off_a_backlog_holds_up_nobody():
-    assert looks(((100, 300), (0, 0))) == [{}]
+@pytest.mark.parametrize(
+    ("rows", "targets"),
+    [
+        pytest.param([((600, 300), (600, 400))], [{"O1": 4}], id="who holds up others most grows"),
+        pytest.param([((1000, 980), (0, 0))], [{}], id="noise of 20 ms is no symptom"),
+        pytest.param([((1000, 979), (0, 0))], [{"O1": 3}], id="21 ms are one"),
+        pytest.param(
+            [((600, 300), (600, 600))] * 5, [{"O1": 4}, {}, {}, {"O1": 4}, {}],
+            id="nothing for 180 s after a change",
+        ),
+        pytest.param([((0, 0), (0, 0))] * 60, [{}] * 60, id="it never scales down"),
+        pytest.param([((100, 300), (0, 0))], [{}], id="working off a backlog holds up nobody"),
+    ],
+)  # fmt: skip
+def test_one_operator_grows_at_a_time(rows, targets):
+    """Of 600 that arrive 300 leave: its senders would have to stop half of the time."""
+    assert looks(*rows) == targets

@@ -47,18 +47,6 @@ def test_the_policy_reproduces_its_own_tests(source, of_o1, of_o2, wanted, sourc
     assert tuple(instances for instances, _ in optimum.values()) == expected
 
 
-def test_the_published_word_count_needs_one_instance_of_each():
-    """examples/offline/flink_rates.log, first epoch: the source can send 109,705 lines/s, two
-    splitters make 245,126 lines into 2,490,646 words, one counter counts 1,845,391. Parallelism
-    0.895 and 0.604; had the splitter's been rounded to 1, the counter's would be 0.675."""
-    paths = Paths(chain(24906458, 2451264))
-    true = {"O1": 245126.38 / 2, "O2": 1845391.07}
-    optimum = optimal_instances(paths, {"S1": 109705.37}, true, 0.0)
-    assert [instances for instances, _ in optimum.values()] == [1, 1]
-    assert optimum["O1"][1] / true["O1"] == pytest.approx(0.895, abs=0.001)
-    assert optimum["O2"][1] / true["O2"] == pytest.approx(0.604, abs=0.001)
-
-
 def test_a_factor_gives_more_before_rounding_up():
     paths = Paths(chain(1, 1))
     true = {"O1": 50.0, "O2": 100.0}
@@ -69,18 +57,6 @@ def looks(ds2, *rows, count=1):
     """Every 15 s O1 with items (arrived, completed) and the share of its time that it worked."""
     observations = [looked(15.0 * n, o1) for n, o1 in enumerate(flowing("O1", rows, count))]
     return asked_for(ds2, *observations)[1:]
-
-
-def test_a_saturated_operator_gets_what_its_input_takes_at_once():
-    """60 arrive and 20 are done in 15 s by one instance that works all the time: 3 do."""
-    row = (60, 20, 1.0)
-    assert looks(DS2, row, row, row) == [{}, {}, {"O1": 3}]  # two intervals of warm-up
-
-
-def test_true_rates_count_the_time_at_work_only():
-    """An instance that is done with 20 items in a third of its time could do 60."""
-    row = (60, 40, 1 / 3)
-    assert looks(DS2, row, row, row, count=2) == [{}, {}, {"O1": 1}]
 
 
 def test_after_a_change_it_warms_up_again():

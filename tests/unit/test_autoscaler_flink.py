@@ -5,7 +5,6 @@ Numbers of its own tests are rows (``upstream/flink.json``), which ``test_confor
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 import pytest
@@ -32,17 +31,6 @@ def test_without_lag_the_defaults_provide_for_1_595_times_the_input():
     assert FLINK.bounds_per_s(vertex(1, 1000, 1.0), backlog=False) == (1000, 2667)
 
 
-def test_the_target_is_a_whole_number_of_items():
-    """Java's Math.round: slow streams ask for 0 or 1 per second, whatever they need."""
-    assert FLINK.capacity_per_s(vertex(1, 0.3, 1.0), 0.7, restart=True) == 0
-    assert FLINK.capacity_per_s(vertex(1, 0.32, 1.0), 0.7, restart=True) == 1
-
-
-def test_it_acts_after_stabilisation_and_a_whole_window():
-    """5 + 15 minutes. 21.7/s come and 20/s are done: 21.7 * 1.595 and 1.2 to catch up are 36/s."""
-    assert instances_under(lambda _: 1300, FLINK, 60) == [1] * 20 + [2] * 40
-
-
 def test_while_it_waits_it_says_what_for():
     memory, because = FLINK.initial_memory(), []
     for minute, o1 in enumerate(flowing("O1", [(600, 600, 0.5)] * 21)):
@@ -59,11 +47,6 @@ def test_after_a_change_it_waits_for_a_whole_window_again():
     assert counts == [1] * 20 + [2] * 20 + [5] * 10
 
 
-def test_a_saturated_operator_without_lag_is_within_the_bounds():
-    """It can do 20/s and gets 20/s: not below the capacity needed at a utilisation of 1."""
-    assert instances_under(lambda _: 1200, FLINK, 60) == [1] * 60
-
-
 def quiet(minute):
     """Two instances are needed in the first half hour, then one is enough."""
     return 1300 if minute < 30 else 120
@@ -75,17 +58,6 @@ def test_a_scale_down_waits_an_hour():
     assert (
         instances_under(quiet, flink(scale_down_after_s=0.0), 60) == [1] * 20 + [2] * 20 + [1] * 20
     )
-
-
-def test_a_scale_down_takes_the_highest_recommendation_of_its_hour():
-    """Not the last one: halfway through the hour the load asked for more."""
-    waits = {}
-    for minute, wanted in enumerate([3, 5, 2, 2]):
-        vertex_read = vertex(10, wanted * 10, 100)
-        rules = flink(target_share=1.0, boundary=0.0, restart_s=0.0, scale_down_after_s=180.0,
-                      most_down=0.99)  # fmt: skip
-        outcome = rules.decided("O1", vertex_read, 60.0 * minute, waits, backlog=False)
-    assert outcome == (5, True)
 
 
 def test_after_a_scale_up_nothing_goes_down_within_the_grace_of_older_operators():
@@ -124,23 +96,6 @@ def test_key_groups_are_spread_evenly_up_to_half_of_them(wanted, gets):
     """1.6.0, JobVertexScaler.scale: the next divisor up to numKeyGroups / 2, else as computed."""
     rules = flink(target_share=1.0, restart_s=0.0, most_down=0.99, key_groups=24)
     assert rules.wanted("O1", vertex(10, wanted * 10, 100)) == gets
-
-
-@pytest.mark.parametrize(
-    ("current", "groups", "factor", "lowest", "highest", "gets"),
-    [
-        (6, 720, 0.8, 1, 700, 5),
-        (16, 128, 1.5, 1, 10**6, 32),
-        (200, 720, 2.0, 1, 10**6, 400),
-        (200, 720, 10.0**6, 1, 10**6, 720),
-        (200, 720, 2.0, 1, 300, 300),
-    ],
-)
-def test_the_numbers_of_the_source(current, groups, factor, lowest, highest, gets):
-    """1.6.0, JobVertexScalerTest.testParallelismComputation and the one with limits."""
-    rules = flink(target_share=1.0, restart_s=0.0, most_up=1e9, key_groups=groups,
-                  min_instances=lowest, max_instances=highest)  # fmt: skip
-    assert rules.wanted("O1", vertex(current, 100 * factor, 100)) == gets
 
 
 STATEFUL = a_setting(a_topology("O1", "O2", an_operator("O3", stateful=True)))
@@ -187,32 +142,6 @@ READINGS = [(0.0, (0, 0, 0.5)), (10.0, (100, 0, 0.5)), (40.0, (1000, 0, 1.0))]
 def test_the_true_rate_of_each_version(version, rate):
     """1.6: the mean of ratios; to 1.15 the rate of the window; FLINK-39306 the mean of rates."""
     assert flink(version=version).true_per_s(READINGS) == pytest.approx(rate)
-
-
-def test_a_quiet_reading_makes_the_true_rate_of_1_6_infinite():
-    readings = [(0.0, (0, 0, 0.5)), (10.0, (100, 0, 0.5)), (20.0, (100, 0, 0.0))]
-    assert flink(version="1.6").true_per_s(readings) == math.inf
-    assert flink(version="1.7").true_per_s(readings) == pytest.approx(5 * 3)
-
-
-def test_no_time_to_catch_up_means_that_lag_and_restarts_do_not_count():
-    rules = flink(catch_up_s=0.0)
-    assert not list(rules.problems())
-    assert rules.capacity_per_s(vertex(1, 70, 1.0), 0.7, restart=True) == 100
-    assert rules._catch_up({"O1": 9000.0}) == {"O1": 0.0, "O2": 0.0}
-
-
-def test_lag_of_the_entries_counts_over_the_time_to_catch_up():
-    """9000 items in half an hour are 5/s more: 20 * 1.595 + 5 = 37/s, of 20/s each 2, not 1."""
-    assert FLINK.wanted("O1", vertex(1, 20.0, 40.0, 5.0)) == 1
-    assert FLINK.wanted("O1", vertex(1, 20.0, 36.0, 5.0)) == 2
-    assert FLINK._catch_up({"O1": 9000.0}) == {"O1": 5.0, "O2": 5.0}
-
-
-def test_a_backlog_of_five_minutes_stops_scale_downs():
-    """isProcessingBacklog: the bounds become 0 and 1, and nothing is outside below."""
-    assert instances_under(quiet, FLINK, 120)[-1] == 1
-    assert instances_under(quiet, FLINK, 120, lag=6000)[-1] == 2
 
 
 def test_nothing_is_decided_about_what_was_not_read():

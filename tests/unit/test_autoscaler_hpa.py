@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from include.controllers.autoscalers.hpa import Hpa, percent, replicas
+from include.controllers.autoscalers.hpa import Hpa, replicas
 from include.testing.builders import a_setting
 from tests.autoscaler_world import asked_for, look, looked
 
@@ -37,12 +37,6 @@ def test_replicas_follow_from_usage(shares, unready, target, wanted):
     assert replicas(shares, unready, target, (0.1, 0.1)) == wanted
 
 
-def test_utilisation_is_a_whole_percentage_cut_off():
-    """``GetResourceUtilizationRatio`` divides integers: 28.9 % are 28."""
-    assert percent([0.289]) == 28
-    assert percent([0.29]) == 29
-
-
 def run(hpa, *looks):
     """The numbers that each look gives, 15 s apart; the first three numbers of a look are its
     instances and the CPU of each."""
@@ -56,11 +50,6 @@ def run(hpa, *looks):
 def test_a_scale_down_waits_for_the_highest_recommendation_of_300_s():
     """TestScaleDownStabilizeInitialSize: what is there at first is a recommendation, too."""
     assert run(HPA, *[(5, 0.2)] * 22) == [5] * 20 + [2] * 2
-
-
-def test_a_scale_up_does_not_wait_and_forgets_nothing():
-    assert run(HPA, (2, 0.4), (2, 1.0), (3, 0.2), *[(3, 0.2)] * 20)[:4] == [2, 3, 3, 3]
-    assert run(HPA, (2, 0.4), (2, 1.0), (3, 0.2), *[(3, 0.2)] * 20)[-1] == 1
 
 
 @pytest.mark.parametrize(
@@ -80,24 +69,11 @@ def test_the_default_policies_limit_one_sync(current, wanted, limited):
     assert HPA.normalised(0.0, current, wanted, (), ()) == limited
 
 
-def test_fewer_may_be_removed_at_once():
-    slowly = {"scale_down": {"policies": [{"percent": 10, "period_s": 15}]}}
-    assert Hpa(setting=a_setting(), behavior=slowly).normalised(0.0, 80, 10, (), ()) == 72
-
-
 def test_policies_count_over_their_period_and_not_per_look():
     """Four pods a minute are four, in however many syncs."""
     four = {"scale_up": {"policies": [{"instances": 4, "period_s": 60}]}}
     hpa = Hpa(setting=a_setting(), behavior=four)
     assert run(hpa, (2, 20.0), *[(6, 20.0)] * 4) == [6, 6, 6, 6, 10]
-
-
-def test_nothing_starts_while_the_rule_asks_for_fewer():
-    """The highest of the window was an upper bound of a start before #97348 (#96671)."""
-    history = ((0.0, 8), (15.0, 3))
-    assert HPA.normalised(30.0, 4, 2, history, ()) == 4
-    without = Hpa(setting=a_setting(), behavior=None)
-    assert without.normalised(30.0, 4, 2, history, ()) == 8
 
 
 def test_a_failed_read_recommends_nothing():

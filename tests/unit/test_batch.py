@@ -145,19 +145,6 @@ def test_a_run_whose_process_never_survives_fails_by_itself(tmp_path):
 
 
 @pytest.mark.usefixtures("in_real_time")
-def test_runs_in_real_time_are_measured_side_by_side_when_told_to(alone, tmp_path):
-    at_once = []
-
-    def finished(result):
-        at_once.append(len(multiprocessing.active_children()))
-
-    results = run_batch(SPECS, tmp_path, side_by_side=2, report=finished)
-    assert [one.spec for one in results] == SPECS
-    assert max(at_once) <= 2
-    assert digests(tmp_path, ".draft-") == alone[1]
-
-
-@pytest.mark.usefixtures("in_real_time")
 def test_a_killed_run_fails_alone_and_goes_on_when_started_again(alone, tmp_path):
     def kill_one_run():
         while not (children := multiprocessing.active_children()):

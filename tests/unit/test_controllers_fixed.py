@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from include.controllers.fixed import Fixed
 from include.controllers.plan import NoMemory
-from include.model.decision import Action, LeaseHost, ProlongLease, StartInstance
+from include.model.decision import Action, LeaseHost, StartInstance
 from include.model.observation import Observation
 from include.testing.builders import (
     a_host,
@@ -12,10 +12,7 @@ from include.testing.builders import (
     a_setting,
     an_instance,
     an_observation,
-    cluster_of,
-    idle,
     instances,
-    late,
 )
 
 SETTING = a_setting(instances_at_peak={"O1": 3, "O2": 0})
@@ -34,13 +31,6 @@ def test_instances_each_overrides_the_peak() -> None:
     assert fixed.initial_instances() == {"O1": 4, "O2": 4, "O3": 4}
 
 
-def test_it_scales_neither_up_nor_down() -> None:
-    observation = cluster_of(
-        {"h1": "O1 O1 O1", "h2": "O2 O2 O3"}, late("O1", 9999), idle("O2"), a_sample("O3")
-    )
-    assert actions(observation) == ()
-
-
 def test_it_replaces_what_was_lost() -> None:
     observation = an_observation(
         operators=[a_sample("O1"), a_sample("O2")],
@@ -52,8 +42,3 @@ def test_it_replaces_what_was_lost() -> None:
         StartInstance("O1", "new-1"),
         StartInstance("O1", "new-1"),
     )
-
-
-def test_it_prolongs_leases_and_keeps_empty_hosts() -> None:
-    hosts = [a_host("h1", paid_until_s=3600.0), a_host("h2", paid_until_s=3601.0)]
-    assert actions(an_observation(hosts=hosts)) == (ProlongLease("h1"),)

@@ -96,38 +96,3 @@ def test_options_that_make_no_sense_are_all_named(
     problems = list(CONTROLLERS[name].build(setting=a_setting(), **options).problems())
     assert len(problems) == len(said), problems
     assert all(part in "\n".join(problems) for part in said), problems
-
-
-DEFAULTS: dict[str, dict[str, float]] = {
-    "target-tracking": {
-        "interval_s": 60, "out_periods": 3, "in_periods": 15, "out_cooldown_s": 300,
-        "in_cooldown_s": 300, "target_share": 0.5,
-    },
-    "hpa": {"interval_s": 15, "target_cpu": 0.8, "tolerance": 0.1, "stabilise_s": 300},
-    # defaultRabbitMQQueueLength is 20.
-    "keda": {"items_each": 20, "max_instances": 100, "stabilise_s": 300},
-    # AutoScalerOptions.
-    "flink-autoscaler": {
-        "target_share": 0.7, "boundary": 0.3, "most_down": 0.6, "catch_up_s": 1800,
-        "restart_s": 300, "most_up": 100_000, "stabilise_s": 300, "window_s": 900,
-        "scale_down_after_s": 3600, "min_instances": 1, "max_instances": 200, "backlog_lag_s": 300,
-    },
-    # config/ds2.toml: 10 s, which the readings make 15, a warm-up of 2, activation 1, factor 0.
-    "ds2": {"interval_s": 15, "warm_up": 2, "activation": 1, "factor": 0},
-    # OPTIMIZE_INTERVAL is 30 s; the QoS of 5000 ms is an option, qos_ms.
-    "drs": {"interval_s": 30},
-    "dhalion": {"interval_s": 60, "noise_ms": 20, "wait_s": 180},
-    # config.py, recovery_time.py, forecasting.py, execution_manager.py, capacity.py.
-    "daedalus": {
-        "interval_s": 60, "max_instances": 18, "up_s": 30, "down_s": 15, "wait_s": 180,
-        "settle_s": 600,
-    },
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", DEFAULTS)
-def test_defaults_are_those_of_the_source(name: str) -> None:
-    """Each named in the docstring of the autoscaler's own tests."""
-    autoscaler = CONTROLLERS[name].build(setting=a_setting())
-    found = {option: getattr(autoscaler, option) for option in DEFAULTS[name]}
-    assert found == DEFAULTS[name]

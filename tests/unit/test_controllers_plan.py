@@ -8,7 +8,6 @@ import pytest
 
 from include.controllers.plan import Plan
 from include.model.decision import (
-    LeaseHost,
     MigrateInstance,
     Reason,
     StartInstance,
@@ -18,7 +17,6 @@ from include.model.decision import (
 from include.model.host import Capacity
 from include.testing.builders import (
     a_host,
-    a_sample,
     a_setting,
     an_instance,
     an_observation,
@@ -34,13 +32,6 @@ def a_plan(**parts: object) -> Plan:
 def test_hosts_come_in_the_order_of_their_lease_and_h2_before_h10() -> None:
     plan = a_plan(hosts=[a_host("h10"), a_host("h2"), a_host("h1", ordered_s=5.0)])
     assert list(plan.free) == ["h2", "h10", "h1"]
-
-
-def test_stopping_instances_hold_room_but_do_not_count() -> None:
-    running = [*instances({"h1": "O1 O2"}), an_instance("i9", "O1", stopping=True)]
-    plan = a_plan(hosts=[a_host("h1")], running=running)
-    assert plan.count("O1") == 1
-    assert plan.free["h1"].left == Capacity(2.5, 1000.0)
 
 
 def test_a_start_takes_room_and_a_stop_gives_it_back() -> None:
@@ -78,16 +69,6 @@ def test_a_migration_takes_room_there_and_keeps_it_here() -> None:
     assert plan.decision(why()).actions == (MigrateInstance("i1", "h2"),)
 
 
-def test_handles_of_one_decision_differ_and_have_room() -> None:
-    plan = a_plan()
-    assert [plan.lease(why("first")), plan.lease(why("second"))] == ["new-1", "new-2"]
-    assert plan.free["new-2"].left == Capacity(4.0, 4000.0)
-    assert plan.decision(why()).actions == (
-        LeaseHost("small", "new-1"),
-        LeaseHost("small", "new-2"),
-    )
-
-
 def test_the_last_instance_and_the_last_ready_one_may_not_stop() -> None:
     plan = a_plan(hosts=[a_host("h1")], running=instances({"h1": "O1"}))
     assert not plan.may_stop(plan.serving("O1")[0])
@@ -100,20 +81,6 @@ def test_the_last_instance_and_the_last_ready_one_may_not_stop() -> None:
     assert [plan.may_stop(instance) for instance in plan.serving("O1")] == [False, True]
 
 
-def test_stops_of_the_same_thought_are_taken_into_account() -> None:
-    plan = a_plan(hosts=[a_host("h1")], running=instances({"h1": "O1 O1"}))
-    first, second = plan.serving("O1")
-    assert plan.may_stop(second)
-    assert not plan.may_stop(second, already=[first.instance])
-
-
-def test_a_host_is_empty_when_nothing_runs_stops_or_was_put_there() -> None:
-    running = [an_instance("i1", "O1", "h1", stopping=True)]
-    plan = a_plan(hosts=[a_host("h1"), a_host("h2"), a_host("h3")], running=running)
-    plan.start("O1", "h2", why("needed"))
-    assert [plan.is_empty(host) for host in ("h1", "h2", "h3")] == [False, False, True]
-
-
 def test_an_order_is_recent_whether_seen_or_planned() -> None:
     plan = a_plan(hosts=[a_host("h1", ordered_s=3500.0)], now_s=3600.0)
     assert plan.last_order_was_within(101.0)
@@ -121,12 +88,6 @@ def test_an_order_is_recent_whether_seen_or_planned() -> None:
     assert not a_plan().last_order_was_within(1e9)
     plan.lease(why("needed"))
     assert plan.last_order_was_within(0.0)
-
-
-def test_instances_on_a_host_that_was_not_read_count_but_have_no_room() -> None:
-    plan = a_plan(operators=[a_sample("O1")], running=instances({"gone": "O1"}))
-    assert plan.count("O1") == 1
-    assert plan.free == {}
 
 
 def test_the_summary_counts_the_steps_and_gives_the_first_reason() -> None:

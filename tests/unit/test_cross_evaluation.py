@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
-from functools import partial
 
 import pytest
 from msgspec import structs
 
 from include.controllers import CONTROLLERS
 from include.controllers.deployment import first_deployment
-from include.controllers.fixed import Fixed
-from include.controllers.fugu.thresholds import FuguLocal
-from include.controllers.henge.controller import Henge
 from include.controllers.henge.jobs import jobs_of
 from include.controllers.peerj141.btu import Btu
 from include.controllers.peerj141.btu_runtime import BtuRuntime
@@ -99,8 +95,3 @@ def test_a_slow_monitor_gives_no_model_to_the_extended_filter(
     assert isinstance(ekf, Ekf)
     assert (ekf.a == ()) is fits
     assert fits or not any((*ekf.a, *ekf.b))
-
-
-def test_fugu_and_henge_start_with_what_the_topology_says() -> None:
-    for made in (FuguLocal, Henge, partial(Fixed, instances="topology")):
-        assert made(setting=CELLS).initial_instances() == {"images": 1}

@@ -97,26 +97,6 @@ def test_a_matrix_filled_in_by_hand_is_the_one_that_a_program_asks_for() -> None
     assert len(matrix_from_params(by_hand, 100)) == 8
 
 
-def test_lines_and_everything_else_that_is_wrong_are_told_at_once() -> None:
-    with pytest.raises(SpecError) as raised:
-        run_from_params(
-            {
-                "pattern_options": ["level"],
-                "controller_options": ["observation = 3", "interval_s 5"],
-                "testbed": "nowhere",
-            }
-        )
-    text = str(raised.value)
-    assert "4 problems" in text
-    for part in (
-        "pattern_options: write",
-        "got 'interval_s 5'",
-        "unknown testbed",
-        "'observations'",
-    ):
-        assert part in text
-
-
 @pytest.mark.parametrize("field", ["pattern", "controller"])
 @pytest.mark.parametrize("options", [["name = threshold"], {"name": "two_level"}, {"name": None}])
 def test_options_do_not_say_whose_they_are(field: str, options: Any) -> None:

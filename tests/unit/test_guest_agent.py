@@ -53,16 +53,6 @@ def test_our_user_data_is_executed_to_the_last_command(root):
     assert not [command for command in shell.ran if "apt-get" in command], "it is installed"
 
 
-def test_packages_are_installed_that_are_not_there(root):
-    shell = Shell()
-    config = {"package_update": True, "packages": ["docker.io", "old", "new"]}
-    agent.execute(config, root, shell)
-    assert shell.ran == [
-        ["apt-get", "-qq", "update"],
-        ["apt-get", "-qq", "install", "-y", "old", "new"],
-    ]
-
-
 def test_a_command_that_fails_is_told_and_the_next_one_runs(root, capsys):
     shell = Shell(code=3)
     agent.execute({"runcmd": ["first", ["second", "word"]]}, root, shell)
@@ -74,10 +64,6 @@ def test_a_command_that_fails_is_told_and_the_next_one_runs(root, capsys):
 def test_what_it_cannot_do_is_an_error(text):
     with pytest.raises(SystemExit, match="tidebench: "):
         agent.parsed(text)
-
-
-def test_no_user_data_is_nothing_to_do():
-    assert agent.parsed("") == {}
 
 
 def test_the_control_planes_clock_answers_as_sntp_does():

@@ -8,8 +8,7 @@ import pytest
 
 from include.experiment.run import Run, resolve
 from include.model.errors import SpecError
-from include.model.topology import Keyed
-from include.workloads.topologies import load_topology, parse_topology
+from include.workloads.topologies import parse_topology
 from tests.builders import run_spec
 from tests.command_line import said
 
@@ -21,13 +20,6 @@ operators:
   count: {{label: Count, slo_ms: 50, cpu_shares: 512, memory_mb: 100, service_ms: 5, {fields}}}
 edges: [{{from: S1, to: count}}]
 """
-
-
-def test_the_keys_of_the_word_count_are_those_of_its_file():
-    operator = load_topology("word_count_keyed").operator
-    assert operator["count"].keyed == Keyed(keys=10_000, exponent=1.0, state_kb=1.0)
-    assert operator["count"].stateful
-    assert operator["split"].keyed is None
 
 
 def test_every_wrong_value_is_named_at_once():

@@ -41,26 +41,20 @@ READING = Production(
 )
 
 
-def test_performance_equation_2():
-    # 18 pieces that ideally take half a second each, in ten seconds.
-    assert performance(produced=18, ideal_ms=500, cycle_ms=10_000) == pytest.approx(0.9)
-
-
-def test_availability_equation_3():
-    # One hour with six minutes planned and three minutes of failure.
-    assert availability(3_600_000, 360_000, 180_000) == pytest.approx(0.85)
-
-
-def test_quality_equation_4():
-    assert quality(produced=120, defective=3) == pytest.approx(0.975)
-
-
-def test_a_machine_that_has_produced_nothing_has_produced_nothing_bad():
-    assert quality(produced=0, defective=0) == 1.0
-
-
-def test_effectiveness_equation_5():
-    assert oee(availability=0.85, performance=0.9, quality=0.975) == pytest.approx(0.745875)
+@pytest.mark.parametrize(
+    ("computed", "by_hand"),
+    [
+        # Equation 2: 18 pieces that ideally take half a second each, in ten seconds.
+        (performance(produced=18, ideal_ms=500, cycle_ms=10_000), 0.9),
+        # 3: one hour with six minutes planned and three minutes of failure.
+        (availability(3_600_000, 360_000, 180_000), 0.85),
+        (quality(produced=120, defective=3), 0.975),  # 4
+        (quality(produced=0, defective=0), 1.0),  # nothing bad either
+        (oee(availability=0.85, performance=0.9, quality=0.975), 0.745875),  # 5
+    ],
+)
+def test_the_equations_of_the_paper(computed, by_hand):
+    assert computed == pytest.approx(by_hand)
 
 
 @pytest.mark.parametrize("compute", [lambda: performance(1, 1, 0), lambda: availability(0, 0, 0)])

@@ -91,18 +91,6 @@ def test_nine_are_published_in_every_table(ten: Path) -> None:
         assert {run for (run,) in database.execute("SELECT run FROM runs")} == NAMES
 
 
-def test_the_tenth_is_left_out_with_table_column_expectation_and_rows(ten: Path) -> None:
-    quarantine = read_quarantine(ten)
-    assert set(quarantine) == {BAD.run_id}
-    (elasticity,) = [check for check in quarantine[BAD.run_id] if check.table == "elasticity"]
-    assert elasticity.columns == ("run",)
-    assert elasticity.sentence == "Every measured run is in the table."
-    assert elasticity.rows == ({"missing": BAD.run_id},)
-    verdict = json.loads((ten / "data_docs" / "verdict.json").read_text())
-    assert verdict["passed"]
-    assert list(verdict["quarantined"]) == [BAD.run_id]
-
-
 def test_a_reader_is_told_on_the_page_in_a_file_and_on_the_terminal(ten: Path) -> None:
     page = (ten / "published" / "report.html").read_text()
     assert f"left out: run {BAD.run_id} because" in page

@@ -146,26 +146,6 @@ def test_it_keeps_the_rules_of_the_profiles(graph: Graph, rule: str) -> None:
     assert RULES[rule](graph)
 
 
-@pytest.mark.parametrize(
-    ("entity", "name", "broken"),
-    [
-        ("./", "license", "name, description, license"),
-        ("./", "hasPart", "part of the root"),
-        ("./", "conformsTo", "conforms to the profiles"),
-        ("workflow/stages.py", "programmingLanguage", "says its language"),
-        ("#tables", "instrument", "has a tool"),
-        (f"#measured-{SPEC.run_id}", "instrument", "ran the main entity"),
-        ("#input-run", "workExample", "parameters with a type"),
-    ],
-)
-def test_a_rule_finds_what_is_missing(graph: Graph, entity: str, name: str, broken: str) -> None:
-    without = {key: value for key, value in graph[entity].items() if key != name}
-    if name == "hasPart":
-        without["hasPart"] = graph[entity]["hasPart"][1:]
-    (rule,) = (text for text in RULES if broken in text)
-    assert not RULES[rule]({**graph, entity: without})
-
-
 def test_it_has_inputs_measurements_tables_checks_and_code_of_the_run(graph: Graph) -> None:
     run = f"runs/{SPEC.run_id}"
     action = graph[f"#measured-{SPEC.run_id}"]

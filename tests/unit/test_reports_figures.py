@@ -75,14 +75,6 @@ def test_runs_of_one_page_share_their_axes(tmp_path: Path, drawn: dict[str, list
     assert elsewhere[1][1][1] > 500 > over_time[1][1][1]
 
 
-def test_one_run_fills_its_own_axes(drawn: dict[str, list[Limits]]) -> None:
-    rows = tables_of("alone")
-    timeline.draw("alone", rows["timeline"], timeline.scale_of(rows["timeline"], 2.0))
-    scaling.draw("alone", rows["scaling"], scaling.scale_of(rows["scaling"], 2.0))
-    assert 9 < drawn["timeline"][0][2][1][1] < 11
-    assert 2 < drawn["scaling"][0][0][1][1] < 3
-
-
 def places_of(svg: str) -> list[tuple[float, float, float, float]]:
     """Left, lowest, right and highest point of what each path of a run's own shows, in points."""
     ElementTree.fromstring(svg)  # is well-formed

@@ -13,7 +13,6 @@ import pytest
 
 from include.model.errors import SpecError
 from include.results.reports.figures import front, style
-from include.results.reports.figures.tournament import unbeaten
 from include.results.reports.tournament import END_TO_END_SHARE
 from tests.builders_staged import restage
 from tests.command_line import refused, said
@@ -76,27 +75,8 @@ def test_what_has_no_cost_or_no_compliance_is_no_point() -> None:
     assert not {"manual", "henge"} & set(words)
 
 
-def test_unbeaten_is_who_gives_no_less_for_no_more() -> None:
-    best, dear, worse, same = (60, 10), (80, 5), (70, 10), (60, 10)
-    places = [best, dear, worse, same]
-    assert [unbeaten(place, places) for place in places] == [True, True, False, True]
-
-
 def test_the_same_rows_give_the_same_bytes() -> None:
     assert front.draw(ALL, ["stepwise"]) == front.draw(list(reversed(ALL)), {"stepwise"})
-
-
-def test_names_beside_each_other_do_not_cover_each_other() -> None:
-    close = [row for k in range(4) for row in rows(f"c{k}", 70.0 + k / 100, 90.0 + k / 100)]
-    drawn = front.draw(close, ())
-    anchors = r'<text[^>]*text-anchor: (\w+)[^>]*x="([\d.]+)" y="([\d.]+)"[^>]*>c\d<'
-    texts_at = re.findall(anchors, drawn)
-    assert len(texts_at) == 4
-    letters = 9.0
-    begin = {"start": 0.0, "middle": -letters / 2, "end": -letters}
-    places = [(float(x) + begin[side], float(y)) for side, x, y in texts_at]
-    for (x, y), (other_x, other_y) in combinations(places, 2):
-        assert abs(y - other_y) >= 7.5 or abs(x - other_x) >= letters
 
 
 def test_the_figure_of_the_readme_is_that_of_its_table_and_no_name_covers_another() -> None:

@@ -103,13 +103,6 @@ def test_a_later_edition_replaces_rows_and_forgets_those_that_are_gone(published
     assert sorted(row[leases] for row in _rows(published, "cost")) == [1, 2]
 
 
-def test_experiments_share_the_results_database(folder: Path) -> None:
-    other = let_pass(stage(folder.parent / "other"))
-    publish(folder, _url(folder))
-    publish(other, _url(other))
-    assert [row[0] for row in _rows(folder, "runs")] == ["demo", "other"]
-
-
 def test_a_database_of_an_earlier_version_gets_the_new_columns(published: Path) -> None:
     before = _rows(published, "compliance")
     with sqlite3.connect(published.parent / "results.db") as database:

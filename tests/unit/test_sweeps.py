@@ -48,19 +48,6 @@ def test_a_sweep_without_values_is_a_problem_of_the_spec(tmp_path, wrong):
         load_spec(path)
 
 
-def test_the_sensitivity_of_the_thresholds_is_a_sweep_of_a_thousand_runs():
-    points = runs_in_file(SPECS / "sensitivity_thresholds_1000.yaml")
-    few = runs_in_file(SPECS / "sensitivity_thresholds.yaml")
-    assert len(points) >= 1000
-    thresholds, fewer = (
-        {point.controller_options["scaling_threshold_items"] for point in some}
-        for some in (points, few)
-    )
-    assert (min(fewer), max(fewer)) == (10, 1000)
-    assert fewer < thresholds
-    assert {point.duration_min for point in points} == {120}
-
-
 def test_every_problem_of_every_point_is_told_once(tmp_path):
     path = tmp_path / "spec.yaml"
     controller = {"name": "btu", "scaling_treshold": {"sweep": [1, 2]}}

@@ -25,16 +25,6 @@ from tests.builders import run_spec
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 
 REPOSITORY = Path(__file__).parents[2]
-# Every other test shares a session that runs already.
-ALONE = """
-from pyspark.sql import SparkSession
-from include.runs.spark.session import spark_session
-
-for number in (1, 2):
-    with spark_session("local[1]", small=True) as spark:
-        print(spark.sql(f"SELECT {number} AS number").toArrow().to_pylist())
-    print(SparkSession.getActiveSession())
-"""
 
 BTU = run_spec(experiment="demo", duration_min=5, btu_min=5)
 THRESHOLD = replace(BTU, controller="threshold", seed=2)
@@ -93,15 +83,6 @@ def test_building_again_by_spark_submit_gives_the_same_bytes(folder: Path) -> No
     assert "compliance: " in done.stdout
     assert {path.name: path.read_bytes() for path in (folder / "staged").iterdir()} == before
     assert {path.name for path in folder.iterdir()} == {"measurements", "runs", "staged"}
-
-
-@pytest.mark.long
-def test_a_session_ends_with_its_work_and_another_may_follow() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", ALONE], cwd=REPOSITORY, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    assert done.stdout.split("\n") == ["[{'number': 1}]", "None", "[{'number': 2}]", "None", ""]
 
 
 @pytest.mark.long
