@@ -14,7 +14,7 @@ from include.controllers.tide.changes import Pauses
 from include.controllers.tide.estimates import Flow, TideMemory, expected, learned, likely, load_of
 from include.controllers.tide.leases import hosts_for, instances_worth_leasing
 from include.controllers.tide.loss import LOOKAHEAD, MORE, TURNS, ExpectedLoss, Gains
-from include.controllers.tide.repeats import ahead, remembered, round_of, wavers
+from include.controllers.tide.repeats import remembered, round_of, wavers
 from include.controllers.tide.reserve import compared, reserve_of
 from include.model.host import HostFlavor
 from include.model.topology import Edge
@@ -33,13 +33,6 @@ from tests.tide_world import FLOW, SEEN_BEFORE, a_load, a_loss, alike, read
 
 
 class TestWhatItKnows:
-    def test_the_rate_of_a_source_is_propagated_to_operators_that_lag_behind(self) -> None:
-        """O1 gets 150 items in 15 s; O2 and O3 have seen nothing of them yet."""
-        observation = read({"O1": 150, "O2": 0, "O3": 0}, {"O1": 1, "O2": 1, "O3": 1})
-        memory = learned(SEEN_BEFORE, observation, FLOW, 15.0)
-        assert memory.source_per_s == {"S1": 10.0}
-        assert memory.rate_per_s == {"O1": 10.0, "O2": 10.0, "O3": 10.0}
-
     def test_ratios_of_edges_count(self) -> None:
         two_for_five = Edge(origin="O1", target="O2", items_out=2, items_in=5)
         flow = Flow(a_setting(fed_by(a_topology("O1", "O2"), {"S1": "O1"}, two_for_five)))
@@ -114,15 +107,6 @@ class TestWhatItKnows:
         then = learned(first, partly, FLOW, 15.0)
         assert then.rate_per_s["O1"] == then.rate_per_s["O3"] == 10.0
         assert load_of(then, FLOW).service_s[0] == load_of(first, FLOW).service_s[0]
-
-    def test_what_somebody_else_has_looked_at_still_counts(self) -> None:
-        """Whoever sums up a window looks, and then nothing has come since the last look."""
-        memory, nothing = TideMemory(), {"arrived_items": 0, "completed_items": 0}
-        for now_s, items in ((0.0, 0), (15.0, 150)):
-            of_all = {"arrived_in_all": items, "completed_in_all": items}
-            memory = learned(memory, alike(now_s, 0.5, **nothing, **of_all), FLOW, 15.0)
-        assert memory.rate_per_s == dict.fromkeys(FLOW.names, 10.0)
-        assert load_of(memory, FLOW).service_s.tolist() == [0.05] * len(FLOW.names)
 
     def test_a_look_between_two_readings_counts_what_was_read(self) -> None:
         """Read every 10 s and looked at every 15 s: 10 items/s are 10 items/s every time."""
@@ -309,30 +293,6 @@ class TestWhatAPlaceIsWorth:
 
 
 class TestHowManyAreWanted:
-    def test_short_items_get_instances_for_the_load_of_now(self) -> None:
-        """5 items/s by an instance are worth a place that costs 2; another one saves less."""
-        surge = a_loss(a_load(rate_per_s=[40.0], service_s=[0.2], mean_per_s=[10.0]))
-        (instances,) = instances_worth_leasing(surge, 2.0, 200.0)
-        late = surge.late_per_s(np.array([[instances], [instances + 1]]))
-        assert instances > 8
-        assert late[0] - late[1] <= 2.0
-
-    def test_of_rates_that_waver_a_seldom_one_gets_few_places(self) -> None:
-        """10 items/s, and 40 in none, one, ten or all of the twenty last readings."""
-
-        def places(often: int, price: float) -> float:
-            rates = [[40.0]] * often + [[10.0]] * (20 - often)
-            loss = ExpectedLoss(**vars(a_loss(a_load(rate_per_s=rates, mean_per_s=[10.0]))))
-            return float(instances_worth_leasing(loss, price, 200.0)[0])
-
-        counts = [places(often, price=4.0) for often in (0, 1, 10, 20)]
-        assert counts == sorted(counts)
-        always = [a_load(rate_per_s=[rate], mean_per_s=[10.0]) for rate in (10.0, 40.0)]
-        at_ends = [float(instances_worth_leasing(a_loss(load), 4.0, 200.0)[0]) for load in always]
-        assert [counts[0], counts[-1]] == at_ends
-        assert counts[1] < counts[2]
-        assert places(1, price=1.5) < places(1, price=0.1)
-
     def test_long_items_get_them_for_the_mean_load_and_what_waits(self) -> None:
         """2 s per item: half an item a second is not worth a place that costs 2."""
         load = a_load(rate_per_s=[9.0], service_s=[2.0], mean_per_s=[1.6], waiting=[100.0])
@@ -340,10 +300,6 @@ class TestHowManyAreWanted:
             4.0
         ]  # (1.6 + 100 / 200) * 2 = 4.2
         assert instances_worth_leasing(a_loss(load), 0.5, 200.0)[0] > 18
-
-    def test_everybody_has_one(self) -> None:
-        quiet = a_load(rate_per_s=[0.0, 0.0], service_s=[0.1, 9.0], waiting=[0.0, 0.0])
-        assert instances_worth_leasing(a_loss(quiet), 1.0, 200.0).tolist() == [1.0, 1.0]
 
     @pytest.mark.parametrize("price", [1e-5, 1e-3, 0.02])
     def test_hundreds_are_those_that_are_found_one_by_one(self, price: float) -> None:
@@ -380,13 +336,6 @@ class TestLoadsThatRepeat:
         assert round_of(rounds[: len(self.STEPS) * 2 - 8], 15.0) == 0
         assert round_of(rounds[: len(self.STEPS) * 2], 15.0) == len(self.STEPS)
         assert round_of(rounds, 15.0) == len(self.STEPS)
-
-    def test_what_comes_next_is_what_came_a_round_ago(self) -> None:
-        rounds = [(rate, 2 * rate) for rate in self.STEPS * 2]
-        assert ahead(rounds, len(self.STEPS), 2).tolist() == [[2.0, 4.0], [2.0, 4.0]]
-        assert ahead(rounds[:-49], len(self.STEPS), 2).tolist() == [[2.0, 4.0], [4.0, 8.0]]
-        assert len(ahead(rounds, 3, 99)) == 3
-        assert not len(ahead(rounds, 0, 99))
 
     def test_a_load_that_stays_or_walks_has_no_round(self) -> None:
         assert round_of([(3.0,)] * 480, 15.0) == 0

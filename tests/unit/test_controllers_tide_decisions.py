@@ -12,9 +12,8 @@ import pytest
 
 import include
 from include.controllers.base import Delays
-from include.controllers.tide.changes import LASTS_S, Pauses
+from include.controllers.tide.changes import Pauses
 from include.controllers.tide.controller import LONG_BTU_S, Tide
-from include.controllers.tide.leases import hosts_for_work, instances_worth_leasing
 from include.experiment.run import resolve
 from include.model.decision import (
     LeaseHost,
@@ -129,30 +128,8 @@ class TestWhatAChangeCosts:
         made = pauses.saved(self.CALM, np.array([3.0]), np.array([after]))
         assert made == pytest.approx(saved)
 
-    def test_what_is_late_is_what_arrives_until_a_pause_is_worked_off(self) -> None:
-        """60 items, which the spare third works off in 12 s."""
-        pauses = Pauses(self.LOAD.rate_per_s, np.array([0.0]))
-        cost_per_s = pauses.cost_per_s(self.CALM, np.array([3.0]), 6.0)
-        assert cost_per_s == pytest.approx(10 * (6 + 12) / LASTS_S)
-
-    def test_what_a_pause_piles_up_asks_for_nothing(self) -> None:
-        pauses = Pauses(np.array([10.0, 10.0]), np.array([50.0, 70.0]), 6.0, 4.0)
-        assert pauses.waiting_without.tolist() == [0, 10]
-
 
 class TestWhatAPauseOfTheJobCosts:
-    """Of O1 to O3, 20 items/s of 0.1 s each arrive: 4 instances have a spare rate of 20/s."""
-
-    CALM = a_loss(a_load(rate_per_s=[20.0], service_s=[0.1]), disturbed=0.0, uneven=0.0)
-
-    def test_what_arrives_until_all_is_worked_off_is_late(self) -> None:
-        late = self.CALM.late_in(200.0, np.array([4.0]), np.array([100.0]))
-        assert late == pytest.approx(20 * 5)
-
-    def test_with_too_few_instances_everything_is_and_the_rest_is_left(self) -> None:
-        late = self.CALM.late_in(200.0, np.array([1.0]), np.array([100.0]))
-        assert late == pytest.approx(20 * 200 + 100 + 10 * 200)
-
     @pytest.mark.parametrize(
         ("left_s", "job_paused_s", "starts", "goes"),
         [(40.0, 0.0, True, False), (40.0, 2.0, False, False), (30.0, 2.0, True, True)],
@@ -252,11 +229,6 @@ def changes_under(
 class TestHostsWhoseCoresAreShared:
     SHARED = replace(SETTING, flavor=replace(SMALL, cpu_shared=True, memory_mb=400_000))
 
-    @pytest.mark.parametrize(("busy", "hosts"), [(0.0, 0), (2.0, 1), (4.0, 2), (9.0, 3), (16.0, 5)])
-    def test_what_works_takes_cores_and_some_more(self, busy: float, hosts: int) -> None:
-        """Of four cores each: 9 busy instances take 9 + 3."""
-        assert hosts_for_work(np.array([busy / 2, busy / 2]), vcpus=4) == hosts
-
     def test_they_are_leased_for_work_where_memory_would_do(self) -> None:
         running = instances({"h1": "O1 O2 O3"})
         decided = decide(steady(10.0), [a_host()], running, arrived=150, setting=self.SHARED)
@@ -272,12 +244,6 @@ class TestHostsWhoseCoresAreShared:
 
 
 class TestLeases:
-    def test_a_host_is_leased_for_what_is_worth_it(self) -> None:
-        busy = [a_host()], instances({"h1": "O1 O2 O3 O3"})
-        decided = decide(long_known(), *busy, arrived=150)
-        assert actions_of(decided, LeaseHost)
-        assert "hosts are worth their price" in decided.because
-
     def test_what_waits_for_a_host_that_boots_asks_for_no_other(self) -> None:
         hosts = [a_host(), a_host("h2", up=False)]
         running = instances({"h1": "O1 O2 O3 O3", "h2": "O1 O2 O2 O3"})
@@ -404,31 +370,11 @@ class TestLeases:
         assert memory == remembered()
 
 
-def test_more_care_never_wants_fewer_hosts() -> None:
-    loss = a_loss(a_load(rate_per_s=[40.0], service_s=[0.1]))
-    prices = [Tide(setting=SETTING, care=care)._place_per_s for care in (0.5, 1.0, 2.0, 4.0)]
-    counts = [instances_worth_leasing(loss, price, 200.0)[0] for price in prices]
-    assert prices == sorted(prices, reverse=True)
-    assert counts == sorted(counts)
-    assert counts[0] < counts[-1]
-
-
 def test_a_place_costs_its_share_of_a_host() -> None:
-    """A host of 4 places costs 1 for 600 s; a late item costs 0.0001, at this BTU 1.25 times."""
-    price = Tide(setting=SETTING, care=1.0)._place_per_s
-    assert price == pytest.approx(1 / 600 / 4 / 0.0001 / (1 + 600 / LONG_BTU_S))
-
-
-def test_long_items_are_not_left_waiting_for_the_price_of_a_host() -> None:
-    """Items of 10 s: no instance saves what a place costs, and arrivals want 10 instances."""
-    long = remembered(
-        work_s=dict.fromkeys(FLOW.names, 10_000.0), done=dict.fromkeys(FLOW.names, 1000.0)
-    )
-    busy = instances({"h1": "O1 O2 O3 O3"})
-    decided = decide(long, [a_host()], busy)
-    assert (
-        len(actions_of(decided, LeaseHost)) >= 7
-    )  # 30 instances and some to spare, four to a host
+    """A host of 4 places costs 1 for 600 s; a late item costs 0.0001, at this BTU 1.25 times, and
+    with twice the care twice as much."""
+    price = Tide(setting=SETTING, care=2.0)._place_per_s
+    assert price == pytest.approx(1 / 600 / 4 / 0.0002 / (1 + 600 / LONG_BTU_S))
 
 
 @pytest.mark.parametrize(("end_to_end", "for_its_peak"), [(0.0, False), (1.0, True)])

@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
 import pytest
 
-from include.controllers.plan import Plan
-from include.controllers.tide.loss import Loss
-from include.controllers.tide.places import Places
-from include.model.decision import Reason, StartInstance, StopInstance, Why
+from include.model.decision import StartInstance, StopInstance
 from include.testing.builders import (
     a_host,
     a_setting,
     a_topology,
-    an_observation,
     an_operator,
     instances,
 )
-from tests.tide_world import a_load, a_loss, actions_of, decide, long_known, remembered
+from tests.tide_world import actions_of, decide, long_known, remembered
 
 
 def test_free_room_goes_where_it_saves_most() -> None:
@@ -88,31 +81,6 @@ def test_several_on_a_host_give_their_places_to_a_large_one(
         *map(StopInstance, gives),
         *[StartInstance("O3", to)] * bool(gives),
     ]
-
-
-def test_several_places_are_given_only_if_that_saves_more() -> None:
-    """Each costs O1 2 late items per second, and the pause of its first stop 100."""
-    topology = a_topology("O1", an_operator("O2", memory_mb=2000.0))
-    plan = Plan(
-        a_setting(topology),
-        an_observation(hosts=[a_host()], running=instances({"h1": "O1 O1 O1 O1"})),
-    )
-
-    class Given(Loss):
-        def gain(self, instances: Any, rows: Any = None) -> Any:
-            return np.where(instances < 1, self.load.waiting, -1.0)
-
-        def cost(self, instances: Any) -> Any:
-            return np.where(instances > 1, 2.0, np.inf)
-
-    for gain, stops in ((106.9, 0), (107.1, 2)):
-        loss = a_loss(a_load(rate_per_s=[1.0] * 2, waiting=[0.0, gain]))
-        tried, given = plan.copy(), Given(**vars(loss))
-        places = Places(tried, given, topology.operator_names, ["h1"])
-        places.swap(3.0, np.array([100.0, 0.0]))
-        made = tried.decision(Why(Reason.NOTHING_TO_DO, ""))
-        assert len(actions_of(made, StopInstance)) == stops
-        assert ("costing 104.0" in made.because) == bool(stops)
 
 
 def test_an_operator_without_instances_comes_first() -> None:
