@@ -78,7 +78,13 @@ def test_an_advice_waits_for_another_one_in_its_folder(tmp_path, caplog):
     write_small_recording(tmp_path / "job.csv")
     asked = ["--objective", "90 % within 1 s", "--seeds", "1", "--controllers", "fixed"]
     with holding(tmp_path, "advice in out") as process:
-        threading.Timer(1.0, process.kill).start()
+
+        def end_once_it_is_waited_for():
+            while "advice in out: process" not in caplog.text:
+                time.sleep(0.1)
+            process.kill()
+
+        threading.Thread(target=end_once_it_is_waited_for, daemon=True).start()
         told = said("advise", tmp_path / "job.csv", *asked, "--out", tmp_path / "out")
     assert "advice in out: process" in caplog.text
     assert "holds 90 % within 1 s" in told
@@ -131,6 +137,26 @@ def test_a_signal_to_the_parent_ends_its_forked_workers_too(number):
     assert process.returncode == 128 + number
     assert error.split() == ["Interrupted."]
     assert psutil.wait_procs(workers, timeout=10)[1] == []
+
+
+ENDED = """
+import os, signal
+from include.cli.interrupt import ends_as_by_ctrl_c
+
+ends_as_by_ctrl_c()
+try:
+    os.kill(os.getpid(), signal.SIGTERM)
+except KeyboardInterrupt:
+    os.kill(os.getpid(), signal.SIGTERM)  # a second one does not end the release
+    print("released")
+"""
+
+
+def test_what_a_run_holds_is_released_at_sigterm_as_by_ctrl_c():
+    done = subprocess.run(
+        [sys.executable, "-c", ENDED], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, "released\n"), done.stderr
 
 
 @pytest.mark.long
