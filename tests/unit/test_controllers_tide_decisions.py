@@ -319,16 +319,6 @@ class TestLeases:
         decided = decide(remembered(), hosts, instances({"h1": "O1 O2 O3"}), setting=setting)
         assert actions_of(decided, ReleaseHost) == [ReleaseHost("h2")] * goes
 
-    def test_the_last_instance_moves_where_nothing_arrives(self) -> None:
-        quiet = remembered(rate_per_s={}, source_per_s={"S1": 0.0})
-        hosts = [a_host(paid_until_s=3625.0), a_host("h2")]
-        running = instances({"h1": "O1", "h2": "O2 O3"})
-        decided = decide(quiet, hosts, running, arrived=0)
-        assert actions_of(decided, MigrateInstance, ReleaseHost) == [
-            MigrateInstance("i1", "h2", overlaps=True),
-            ReleaseHost("h1"),
-        ]
-
     @pytest.mark.parametrize(
         ("delays", "images", "overlaps"),
         [
@@ -338,16 +328,18 @@ class TestLeases:
             (Delays(instance_start_s=5.0, drain_s=20.0, image_pull_s=10.0), (), False),
         ],
     )
-    def test_it_serves_until_its_copy_is_ready_if_that_takes_no_other_btu(
+    def test_the_last_instance_moves_and_serves_until_its_copy_is_ready_within_the_btu(
         self, delays: Delays, images: tuple[str, ...], overlaps: bool
     ) -> None:
+        """Where nothing arrives."""
         quiet = remembered(rate_per_s={}, source_per_s={"S1": 0.0})
         hosts = [a_host(paid_until_s=3625.0), a_host("h2", images=frozenset(images))]
         running = instances({"h1": "O1", "h2": "O2 O3"})
         setting = replace(SETTING, delays=delays)
         decided = decide(quiet, hosts, running, arrived=0, setting=setting)
-        assert actions_of(decided, MigrateInstance) == [
-            MigrateInstance("i1", "h2", overlaps=overlaps)
+        assert actions_of(decided, MigrateInstance, ReleaseHost) == [
+            MigrateInstance("i1", "h2", overlaps=overlaps),
+            ReleaseHost("h1"),
         ]
 
     def test_a_host_that_is_needed_is_billed_when_its_next_btu_begins(self) -> None:

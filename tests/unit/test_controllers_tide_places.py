@@ -42,12 +42,6 @@ def test_an_operator_gives_way_to_one_that_saves_more() -> None:
     assert "i2 gives its place, costing" in decided.because
 
 
-def test_nobody_gives_its_last_instance() -> None:
-    full = a_host(), a_host("h2", up=False)
-    decided = decide(remembered(), full, instances({"h1": "O1 O2 O3 O3"}), {"O3": 900})
-    assert not actions_of(decided, StopInstance)
-
-
 @pytest.mark.parametrize(
     ("memory_mb", "on", "gives"),
     [

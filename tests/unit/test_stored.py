@@ -1,7 +1,10 @@
-"""A stored run counts when its inputs and the code that measured it are those of now."""
+"""A stored run counts when it is whole, and inputs and code that measured it are those of now.
+
+What is damaged is named, and measured again with the same bytes; a live run is not."""
 
 from __future__ import annotations
 
+import json
 import shutil
 import time
 from dataclasses import replace
@@ -11,10 +14,12 @@ import pytest
 from include.model.errors import StoreError
 from include.runs import stages, stored, versions
 from include.runs.batch import run_batch
+from include.runs.measurements.store import RunStore
 from include.runs.stored import Stored
 from include.testbeds import TESTBEDS
 from include.testbeds.simulated.testbed import SimulatedTestbed
 from tests.builders import run_spec
+from tests.digests import digests
 
 SPEC = run_spec(experiment="stored", btu_min=2, duration_min=4)
 
@@ -174,13 +179,13 @@ def test_nothing_stored_is_no_reason_to_say_anything(tmp_path):
     ],
 )
 def test_the_digest_is_of_what_decides_what_is_measured(file, counts, tmp_path, monkeypatch):
-    digests = []
+    of_each = []
     monkeypatch.setattr(versions, "INCLUDE", tmp_path)
     (tmp_path / file).parent.mkdir(parents=True)
     for text in ("a", "b"):
         (tmp_path / file).write_text(text)
-        digests.append(versions.trunk_digest.__wrapped__())
-    assert (digests[0] != digests[1]) is counts
+        of_each.append(versions.trunk_digest.__wrapped__())
+    assert (of_each[0] != of_each[1]) is counts
 
 
 def test_a_package_of_another_version_is_other_code(monkeypatch):
@@ -206,16 +211,16 @@ def test_an_edited_controller_makes_only_its_own_runs_stale(tmp_path, monkeypatc
     )
     monkeypatch.syspath_prepend(str(tmp_path))
 
-    def digests():
+    def of_both():
         versions._controller_digest.cache_clear()
         return [versions.code_digest([name]) for name in ("edited_package.mine:Mine", "btu")]
 
-    before = digests()
+    before = of_both()
     (package / "other.py").write_text("# nobody imports this\n")
-    assert digests() == before
+    assert of_both() == before
     (package / "rule.py").write_text("LIMIT = 2\n")
-    assert digests()[0] != before[0]
-    assert digests()[1] == before[1]
+    assert of_both()[0] != before[0]
+    assert of_both()[1] == before[1]
 
 
 def test_of_a_controller_here_count_its_family_and_what_that_imports():
@@ -231,3 +236,86 @@ def test_the_digest_costs_next_to_nothing():
         versions.trunk_digest.__wrapped__()
         took_s.append(time.process_time() - begin_s)
     assert min(took_s) < 0.05
+
+
+def empty(store: RunStore) -> None:
+    store.part("operator", 0).write_bytes(b"")
+
+
+def deleted(store: RunStore) -> None:
+    store.whole("host_utilisation").unlink()
+
+
+def overwritten(store: RunStore) -> None:
+    path = store.whole("queue")
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+def no_manifest(store: RunStore) -> None:
+    store.manifest.write_text("{")
+
+
+def no_parts(store: RunStore) -> None:
+    store.manifest.write_text("[]")
+
+
+def no_summary(store: RunStore) -> None:
+    store.commit(1).write_text(json.dumps({"x": 1}))
+
+
+def no_commit(store: RunStore) -> None:
+    store.commit(0).unlink()
+
+
+def other_arrivals(store: RunStore) -> None:
+    (store.home / "arrivals.csv").write_text("source,time_s,level\n")
+
+
+@pytest.mark.parametrize(
+    ("harm", "named"),
+    [
+        (empty, "part-000.parquet of operator is not what was measured"),
+        (deleted, "part-all.parquet of host_utilisation is missing"),
+        (overwritten, "part-all.parquet of queue is not what was measured"),
+        (no_manifest, "manifest.json is damaged"),
+        (no_parts, "manifest.json is not what was written"),
+        (no_summary, "commits/001.json is damaged: it is not what a window commits"),
+        (no_commit, "commits/000.json is missing"),
+        (other_arrivals, "arrivals.csv is missing or is not what arrived"),
+    ],
+)
+def test_what_is_damaged_is_named_and_measured_again(harm, named, root, measured):
+    store = stages.store_of(SPEC, root)
+    harm(store)
+    assert named in store.damage(SPEC.windows)
+    result = measure(root)
+    assert result.outcome == "measured"
+    assert named in result.how
+    assert digests(root, files="*.parquet") == digests(measured, files="*.parquet")
+    assert measure(root).outcome == "reused"
+
+
+def test_an_interrupted_run_with_a_damaged_commit_is_measured_anew(root, measured):
+    store = stages.store_of(SPEC, root)
+    store.manifest.unlink()
+    store.commit(1).unlink()
+    no_summary_at_first = store.commit(0)
+    no_summary_at_first.write_text("{}")
+    with pytest.raises(StoreError, match=r"000\.json is damaged: it is not what a window commits"):
+        stages.control_windows(SPEC, root, 0, 1)
+    result = measure(root)
+    assert "commits/000.json is damaged" in result.how
+    assert digests(root, files="*.parquet") == digests(measured, files="*.parquet")
+
+
+@pytest.mark.usefixtures("in_real_time")
+def test_a_damaged_live_run_is_kept_and_its_command_said(root):
+    store = stages.store_of(SPEC, root)
+    empty(store)
+    before = digests(root, files="*.parquet")
+    result = measure(root)
+    assert result.outcome == "failed"
+    assert f"tidebench remove {store.folder} {SPEC.run_id}" in result.error
+    assert digests(root, files="*.parquet") == before
