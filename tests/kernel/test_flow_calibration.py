@@ -1,4 +1,4 @@
-"""What a calibration adds to the fluid testbed: rest, readings of CPU, bounds and own queues."""
+"""What a calibration adds to the fluid testbed: rest, bounds, own queues and readings of CPU."""
 
 from __future__ import annotations
 
@@ -9,6 +9,9 @@ import pytest
 
 from include.model.decision import StartInstance
 from include.testbeds.flow.arrays import ARRIVED, COMPLETED, MICRO
+from include.testbeds.virtual.calibration import VirtualCalibration
+from include.testbeds.virtual.draws import Draws
+from include.testbeds.virtual.monitor import Noise
 from include.testing.builders import a_topology, an_operator
 from include.workloads.pattern import Levels
 from tests.builders import apply_at, measured_at, resumed, seen_at, tables_of
@@ -202,3 +205,50 @@ def test_a_host_with_a_backlog_uses_all_of_its_cores(behind):
     # An item takes 90 ms and 10 ms: two cores finish 20 of them a second.
     done = observation.operators[light[-1].name].completed_items
     assert done == pytest.approx(20 * 300, rel=0.01)
+
+
+RECORDED = tuple((0.05 * np.sin(np.arange(200) / 4)).round(4).tolist())
+
+
+def series(block: int, seed: int = 3, readings: int = 4000) -> np.ndarray:
+    calibration = VirtualCalibration(cpu_residuals=RECORDED, cpu_residual_block=block)
+    noise = Noise(Draws(seed), calibration, width=1)
+    return np.array([noise.residual(i) for i in range(readings)])
+
+
+def alike(values: np.ndarray) -> float:
+    """The correlation of a reading with the next."""
+    return float(np.corrcoef(values[:-1], values[1:])[0, 1])
+
+
+def test_blocks_keep_the_distribution_and_how_alike_neighbours_are():
+    """Within a block neighbours are as alike as recorded, across its edge not at all: 1 - 1 / b."""
+    drawn = series(50)
+    assert set(drawn.tolist()) <= set(RECORDED)
+    assert drawn.std() == pytest.approx(np.std(RECORDED), rel=0.05)
+    assert alike(drawn) == pytest.approx(alike(np.array(RECORDED)) * (1 - 1 / 50), abs=0.02)
+    assert alike(series(1)) == pytest.approx(0, abs=0.05)
+
+
+def test_every_reading_is_a_function_of_the_seed():
+    assert (series(20) == series(20)).all()
+    assert (series(20) != series(20, seed=4)).any()
+
+
+@pytest.mark.parametrize(("testbed", "of_a_host"), [("flow", 1.0), ("simulated", 4 * 0.5 / 4)])
+def test_readings_of_hosts_and_instances_move_together_and_work_does_not(testbed, of_a_host):
+    """On ``simulated`` a host shows what its instances do: four of half a core on four cores."""
+
+    def measured(**calibration):
+        config = a_config(a_chain("O1", service_ms=10.0), 50.0, calibration=calibration)
+        made = started(config, instances=4, testbed=testbed)
+        made.advance_to(3000)
+        return made.take_measurements()
+
+    plain, moved = measured(), measured(cpu_residuals=RECORDED)
+    away = moved["instance_utilisation"]["cpu_share"] - plain["instance_utilisation"]["cpu_share"]
+    of_host = moved["host_utilisation"]["cpu_share"] - plain["host_utilisation"]["cpu_share"]
+    expected = np.repeat(of_host[:, None] / of_a_host, 4, axis=1)
+    assert away.reshape(-1, 4) == pytest.approx(expected, abs=4e-4)
+    assert away.std() == pytest.approx(np.std(RECORDED), rel=0.2)
+    assert np.array_equal(*(tables["processing_duration"]["time_s"] for tables in (plain, moved)))

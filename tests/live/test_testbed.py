@@ -1,7 +1,11 @@
-"""The testbed `docker` with real hosts, containers, broker and Redis."""
+"""The testbed `docker` with real hosts, containers, broker and Redis.
+
+What a controller is told of a host that fails; test_faults.py has everything that can fail. And
+what a run leaves whose processes were all killed: the reaper finds and removes it."""
 
 from __future__ import annotations
 
+import os
 import time
 
 import pytest
@@ -17,14 +21,15 @@ from include.model.errors import StoreError
 from include.runs.measurements.store import to_arrow
 from include.testbeds.base import Leasing
 from include.testbeds.live.broker import vhosts
-from include.testbeds.live.files import run_folder
-from include.testbeds.live.hosts.local.hosts import leases
+from include.testbeds.live.files import HEARTBEAT, run_folder
+from include.testbeds.live.hosts.local.hosts import leases, leases_of
 from include.testbeds.live.hosts.local.reap import find
 from include.testbeds.live.replay import ReplayProcess
 from include.testbeds.live.services import Services
 from include.testbeds.live.shared_state import SharedState, users
+from include.testbeds.reap import DEAD_AFTER_S, reap
 from tests.live.live_run import FLAVOR, FRONT, live_run
-from tests.live.world import crowding, wait_until
+from tests.live.world import HOSTS, crowding, script, wait_until
 
 pytestmark = pytest.mark.live
 
@@ -157,4 +162,66 @@ def test_a_run_may_be_faster_than_the_wall():
         live.kill("front-1")
         live.advance_until_event("instance_crash", 15)
         live.apply(StartInstance(FRONT, "host-1"))
+        live.assert_nothing_lost()
+
+
+def test_the_reaper_lists_dead_runs_and_removes_them_when_told():
+    with live_run(rate=20) as live:
+        live.deploy()
+        provider = ReplayProcess(live.run).process
+        lines: list[str] = []
+        reap(remove=False, testbeds=["docker"], say=lines.append)
+        assert f"docker: {live.run}: alive" in "\n".join(lines)
+
+        heartbeat = run_folder(live.run) / HEARTBEAT
+        long_ago_s = time.time() - DEAD_AFTER_S - 1
+        os.utime(heartbeat, (long_ago_s, long_ago_s))
+        (held,) = [resources for resources in find() if resources.run == live.run]
+        assert set(held.holds) >= {"folder", "data provider", "vhost", "Redis user"}
+        assert any(held.startswith("host ") for held in held.holds)
+        assert reap(remove=False, testbeds=["docker"], say=lines.append) >= 1
+        assert f"docker: {live.run}: dead" in "\n".join(lines)
+        assert provider.alive, "without --remove it only lists"
+
+        reap(remove=True, testbeds=["docker"], say=lines.append)
+        assert not provider.alive
+        assert leases_of(live.run) == []
+        assert live.run not in vhosts(Services.find())
+        assert live.run not in {resources.run for resources in find()}
+
+
+SILENT_FOR_S = 10.0
+"""Of the default calibration."""
+
+
+def test_a_host_that_loses_power_ends_its_lease_and_loses_nothing():
+    with live_run(rate=50) as live:
+        live.deploy(hosts_wanted=2)
+        live.testbed.advance_to(5)
+        script(HOSTS, "crash", str(live.host_ids()["host-2"]))
+        took_s = live.advance_until_event("host_lost", 30)
+        assert took_s < SILENT_FOR_S + 8 * crowding()
+        assert set(live.testbed.observe().hosts) == {"host-1"}
+        assert {instance.host for instance in live.testbed.observe().instances.values()} == {
+            "host-1"
+        }
+        live.testbed.advance_to(live.testbed.now_s + 5)
+        leases = live.testbed.leases()
+        assert leases["released"] == [False, True]
+        assert 5 < leases["ended_s"][1] < leases["ended_s"][0]
+        live.assert_nothing_lost()
+
+
+def test_a_frozen_host_that_wakes_up_in_time_stays():
+    with live_run(rate=50) as live:
+        live.deploy(hosts_wanted=2)
+        live.testbed.advance_to(5)
+        number = str(live.host_ids()["host-2"])
+        script(HOSTS, "freeze", number)
+        live.advance_until_event("host_silent", 10)
+        assert not live.testbed.observe().hosts["host-2"].up
+        script(HOSTS, "thaw", number)
+        live.advance_until_event("host_back", 10)
+        live.testbed.advance_to(live.testbed.now_s + 5)
+        assert set(live.testbed.observe().hosts) == {"host-1", "host-2"}
         live.assert_nothing_lost()

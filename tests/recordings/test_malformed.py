@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import io
+import json
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +17,171 @@ from include.model.errors import SpecError
 from include.workloads.recordings import parse_mapping, read_recording
 from include.workloads.recordings.files import MOST_BYTES
 from include.workloads.recordings.tables import MOST_ROWS
-from tests.recordings.malformed import MALFORMED, Malformed
+
+
+class Malformed(NamedTuple):
+    name: str
+    content: bytes
+    says: tuple[str, ...]
+    mapping: Mapping[str, str] = {}
+    file: str = "a.csv"
+
+
+def parquet(**columns: Any) -> bytes:
+    out = io.BytesIO()
+    pa.parquet.write_table(pa.table(columns), out)
+    return out.getvalue()
+
+
+def parquet_of(names: list[str]) -> bytes:
+    out = io.BytesIO()
+    columns = [pa.array([0.0, 1.0]) for _ in names]
+    pa.parquet.write_table(pa.Table.from_arrays(columns, names=names), out)
+    return out.getvalue()
+
+
+def answer(result: Any, kind: str = "matrix") -> bytes:
+    data = {"resultType": kind, "result": result}
+    return json.dumps({"status": "success", "data": data}).encode()
+
+
+def series(*values: Any, **labels: str) -> dict[str, Any]:
+    return {"metric": labels, "values": [[15 * i, value] for i, value in enumerate(values)]}
+
+
+def csv(*rows: str) -> bytes:
+    return "\n".join(rows).encode() + b"\n"
+
+
+RATE = "time_s,rate_per_s"
+OPENMETRICS = b"# TYPE records gauge\nrecords 5 1600000000\nrecords 6 1600000015\n"
+MALFORMED = [
+    Malformed("Parquet with two columns of one name", parquet_of(["time_s", "rate", "rate"]),
+        ("columns are there twice: rate",), file="a.parquet"),
+    Malformed("an answer without a result", b'{"status":"success","data":{"resultType":"matrix"}}',
+        ("the answer has no list of series",), file="a.json"),
+    Malformed("an answer of nothing", answer(None), ("has no list of series",), file="a.json"),
+    Malformed("an answer of text", answer("none"), ("has no list of series",), file="a.json"),
+    Malformed("a page of words", b"# Tidebench\n\nWhich policy, at which cost, holds?\n",
+        ("is no table", "a line of column names"), file="README.md"),
+    Malformed("words in the place of a table", csv("some words, with a comma", "and more"),
+        ("is no table",), file="a.txt"),
+    Malformed("a line that is too short, of words beside its time",
+        csv("time,state,rate_per_s", "2026-01-01T00:00:00Z,up", "2026-01-01T00:00:15Z,up,5"),
+        ("line 2", "2 cells, but 3 columns")),
+    Malformed("a web page", b"<html><body>not found</body></html>", ("is no table",)),
+    Malformed("a column of another name", csv("time_s,rate,load", "0,5,40", "15,6,41"),
+        ("no column 'cpu' for cpu", "cpu=COLUMN@percent", "the columns are: time_s, rate, load"),
+        {"cpu": "cpu"}),
+    Malformed("empty file", b"", ("the file is empty", "column names")),
+    Malformed("white space only", b" \n\n", ("the file is empty",)),
+    Malformed("header only", csv(RATE), ("has 0 rows", "at least 2")),
+    Malformed("one row", csv(RATE, "0,5"), ("has 1 rows", "at least 2")),
+    Malformed("no header", csv("0,5", "15,6"), ("line of column names",)),
+    Malformed("no time column", csv("zeit,rate_per_s", "0,5", "1,6"),
+        ("write time=COLUMN", "the columns are: zeit, rate_per_s")),
+    Malformed("two that could be the time", csv("time_s,timestamp,rate_per_s", "0,0,5", "1,1,6"),
+        ("time_s and timestamp", "write time=time_s or time=timestamp")),
+    Malformed("two that could be the rate",
+        csv("time_s,throughput,records_per_s", "0,0,5", "1,1,6"),
+        ("throughput and records_per_s", "write rate=throughput or rate=records_per_s")),
+    Malformed("nothing that is read", csv("time_s,heat", "0,0", "1,1"),
+        ("write one of arrivals=COLUMN, rate=COLUMN", "the columns are: time_s, heat")),
+    Malformed("a column twice", csv("time_s,rate_per_s,rate_per_s", "0,0,5"),
+        ("columns are there twice: rate_per_s",)),
+    Malformed("a column unnamed", csv("time_s,,x", "0,0,5"), ("column 2 has no name",)),
+    Malformed("text in numbers", csv(RATE, "0,5", "15,many", "30,7", "45,1_000"),
+        ("line 3, line 5", "is no number ('many')")),
+    Malformed("negative rates", csv(RATE, "0,5", "15,-6"), ("line 3", "negative (-6)")),
+    Malformed("infinite", csv(RATE, "0,inf", "15,6"), ("line 2", "infinite")),
+    Malformed("only NaN", csv(RATE, "0,NaN", "15,nan"), ("no column has any value",)),
+    Malformed("NaN as a time", csv(RATE, "0,5", "NaN,6"), ("line 3", "needs a time")),
+    Malformed("no time", csv(RATE, "0,5", ",6", "30,7"), ("line 3", "needs a time")),
+    Malformed("times going backwards", csv(RATE, "0,5", "30,6", "15,6"),
+        ("line 4", "goes backwards", "sort the rows")),
+    Malformed("times twice", csv(RATE, "0,5", "15,6", "15,7"), ("line 4", "one row of each")),
+    Malformed("some times with a zone",
+        csv("timestamp,rate_per_s", "2026-01-01T00:00:00Z,1", "2026-01-01T00:00:15,2"),
+        ("line 3", "no zone", "in every row")),
+    Malformed("a day that is none",
+        csv("timestamp,rate_per_s", "2026-02-28T00:00:00Z,1", "2026-02-30T00:00:00Z,2"),
+        ("line 3", "no ISO 8601 time", "2026-02-30")),
+    Malformed("epochs in two units",
+        csv("timestamp,rate_per_s", "1600000000,1", "1600000015000,2", "1600000030000,2"),
+        ("line 3, line 4", "mixes epochs in ms and epochs in s")),
+    Malformed("milliseconds called seconds", csv(RATE, "1600000000000,1", "1600000015000,2"),
+        ("time_s says s", "epoch in ms", "write time=time_s@ms")),
+    Malformed("CPU in percent", csv("time_s,cpu", "0,12.5", "15,99"),
+        ("line 2, line 3", "write cpu=cpu@percent")),
+    Malformed("CPU above 100 percent", csv("time_s,cpu_percent", "0,12.5", "15,250"),
+        ("line 3", "above 100 %", "divide it by the cores")),
+    Malformed("latency without a unit", csv("time_s,latency", "0,1", "15,2"),
+        ("does not say its unit", "latency=latency", "@s, @ms")),
+    Malformed("UTF-16 with a mark", "time_s\n0\n1".encode("utf-16"), ("UTF-8",)),
+    Malformed("another encoding", "time_s,durée\n0,1\n".encode("latin-1"), ("line 1",)),
+    Malformed("semicolons", csv("time_s;rate", "0;1"), ("semicolons", "by commas")),
+    Malformed("decimal commas", csv(RATE, '0,"5,5"', '15,"1.234,5"'),
+        ("line 2, line 3", "has a comma ('5,5')", "1234.5")),
+    Malformed("decimal commas without quotes", csv(RATE, "0,5,5", "15,6,5"),
+        ("line 2, line 3", "3 cells, but 2 columns")),
+    Malformed("a comment above", csv("# mine", RATE, "0,5"), ("line is a comment",)),
+    Malformed("a quote left open", csv(RATE, '0,"5', "15,6"), ("cannot be read as CSV",)),
+    Malformed("a line cut off", csv(RATE, "0,5", "15"), ("line 3: 1 cells",)),
+    Malformed("binary file", b"\x7fELF\0\0\1", ("is no text", "as CSV in UTF-8")),
+    Malformed("truncated Parquet", parquet(time_s=[0.0], rate=[1.0])[:-9], ("as Parquet",),
+        file="a.parquet"),
+    Malformed("CSV called Parquet", csv(RATE, "0,5"), ("as Parquet",), file="a.parquet"),
+    Malformed("Parquet with other types",
+        parquet(time_s=[0.0, 1.0], rate=[[1.0], [2.0]], lag=[True, False]),
+        ("no column is known", "the columns are: time_s"), file="a.parquet"),
+    Malformed("Parquet with text", parquet(time_s=[0.0, 1.0], rate=["1", "x"]),
+        ("row 2", "is no number ('x')"), file="a.parquet"),
+    Malformed("an error of Prometheus",
+        b'{"status":"error","errorType":"bad_data","error":"parse error at char 4"}',
+        ("answered with an error (bad_data: parse error at char 4)",), {"rate": "up"},
+        file="a.json"),
+    Malformed("several series", answer([series("1", "2", __name__="up", job=job) for job in "ab"]),
+        ('rate=up: 2 series are called so (up{job="a"}, up{job="b"})', "add labels"),
+        {"rate": "up"}, file="a.json"),
+    Malformed("another series", answer([series("1", "2", __name__="up")]),
+        ("rate=down: there is no such series", "the series are: up"), {"rate": "down"},
+        file="a.json"),
+    Malformed("empty result", answer([]), ("empty; check the query",), {"rate": "up"},
+        file="a.json"),
+    Malformed("a vector", answer([], "vector"), ("is vector and no matrix", "query_range"),
+        {"rate": "up"}, file="a.json"),
+    Malformed("other JSON", b'{"rate": [1, 2]}', ("no response of Prometheus",), file="a.json"),
+    Malformed("half a character", b'{"status":"error","error":"\\ud800"}', ("(error: \\ud800)",),
+        file="a.json"),
+    Malformed("a time beyond all numbers", answer([{"metric": {}, "values": [[10**400, "1"]]}]),
+        ("not as Prometheus writes it",), {"rate": "{}"}, file="a.json"),
+    Malformed("JSON cut off", answer([])[:-5], ("cannot be read as JSON",), file="a.json"),
+    Malformed("values that are none", answer([{"metric": {"__name__": "up"}, "values": [[0]]}]),
+        ("not as Prometheus writes it",), {"rate": "up"}, file="a.json"),
+    Malformed("two samples of one time",
+        answer([{"metric": {"__name__": "up"}, "values": [[0, "1"], [0, "2"]]}]),
+        ("two values at 0",), {"rate": "up"}, file="a.json"),
+    Malformed("no EOF", OPENMETRICS, ("# EOF", "cut off"), {"rate": "records"}, file="a.om"),
+    Malformed("no timestamps", b"# TYPE records gauge\nrecords 5\n# EOF\n",
+        ("1 samples have no timestamp",), {"rate": "records"}, file="a.om"),
+    Malformed("no OpenMetrics", b"# TYPE records gauge\nrecords five 1600000000\n# EOF\n",
+        ("line 2 is no OpenMetrics",), {"rate": "records"}, file="a.om"),
+    Malformed("the time of samples mapped", OPENMETRICS + b"# EOF\n", ("leave time out",),
+        {"time": "records", "rate": "records"}, file="a.om"),
+    Malformed("latency of no unit", OPENMETRICS + b"# EOF\n", ("does not say its unit", "@ms"),
+        {"latency": "records"}, file="a.om"),
+    Malformed("no instance ever", csv("time_s,instances", "0,0", "15,0"), ("0 throughout",)),
+    Malformed("a mapped column without a value", csv("time_s,x,rate", "0,,1", "15,,2"),
+        ("x has no value at all",), {"lag": "x"}),
+    Malformed("a column that is not there", csv(RATE, "0,1", "15,2"),
+        ("no column 'lags' for lag", "the columns are: time_s, rate_per_s"), {"lag": "lags"}),
+    Malformed("an unknown signal", csv(RATE, "0,1", "15,2"),
+        ("unknown signal 'latenz'. Did you mean 'latency'?",), {"latenz": "x"}),
+    Malformed("an unknown unit", csv(RATE, "0,1", "15,2"),
+        ("unknown unit @per_day", "@per_s, @per_min"), {"rate": "rate_per_s@per_day"}),
+    Malformed("a signal twice", csv(RATE, "0,1", "15,2"), ("rate is mapped twice",),
+        {"rate": "rate_per_s", "rate_per_s": "rate_per_s"}),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("case", MALFORMED, ids=[case.name for case in MALFORMED])

@@ -1,4 +1,6 @@
-"""Publication is complete or does not happen, and publishing twice changes nothing."""
+"""Publication is complete or does not happen, and publishing twice changes nothing.
+
+A run that is removed is gone from what is measured, from the database and the next report."""
 
 from __future__ import annotations
 
@@ -13,12 +15,17 @@ from typing import Any
 
 import pytest
 
-from include.model.errors import GateFailed, PublishError
+from include.model.errors import GateFailed, PublishError, StoreError
 from include.results.reports.publish import publish
+from include.results.reports.removal import remove_runs
 from include.results.tables.catalogue import INPUT_CHECKS, PUBLISHED, is_by_run, schema_of
+from include.results.tables.measured import complete_runs
 from include.results.tables.staged import read_staged
+from include.runs.measurements.rows import TABLES
+from include.runs.measurements.store import RunStore
 from include.runs.stored import mark_asked
 from tests.builders_staged import RUN, change, let_pass, restage, stage, tables_of
+from tests.command_line import said
 from tests.killed import killed
 
 
@@ -53,6 +60,11 @@ def _published(folder: Path) -> dict[str, bytes]:
 def _rows(folder: Path, table: str) -> list[tuple[Any, ...]]:
     with sqlite3.connect(folder.parent / "results.db") as database:
         return sorted(database.execute(f'SELECT * FROM "{table}"'), key=str)
+
+
+def _runs_in(folder: Path, table: str) -> set[str]:
+    with sqlite3.connect(folder.parent / "results.db") as database:
+        return {run for (run,) in database.execute(f'SELECT run FROM "{table}"')}
 
 
 def test_every_table_is_published_in_every_format(folder: Path) -> None:
@@ -225,9 +237,8 @@ def test_a_run_that_is_left_out_now_leaves_the_database_and_is_told(published: P
         restage(published, table, rows[table])
     publish(let_pass(published, RUN), _url(published))
     for table in filter(is_by_run, PUBLISHED):
-        run = ["experiment", *schema_of(table).column_names].index("run")
         left = {"good"} if rows[table] else set()
-        assert {row[run] for row in _rows(published, table)} == left, table
+        assert _runs_in(published, table) == left, table
     with (published / "published" / "quarantine.csv").open() as file:
         (line,) = csv.DictReader(file)
     assert (line["run"], line["table"], line["columns"]) == (RUN, "cost", "leases")
@@ -237,5 +248,90 @@ def test_a_run_that_is_left_out_now_leaves_the_database_and_is_told(published: P
     for table in filter(is_by_run, rows):
         restage(published, table, [row | {"run": RUN} for row in rows[table]])
     publish(let_pass(published), _url(published))
-    assert {row[1] for row in _rows(published, "runs")} == {"good", RUN}
+    assert _runs_in(published, "runs") == {"good", RUN}
     assert "left out: run" not in (published / "published" / "report.html").read_text()
+
+
+RUNS = ("bad", "good")
+
+
+@pytest.fixture
+def two_runs(tmp_path: Path) -> Path:
+    """Of one experiment, stored and published."""
+    folder = tmp_path / "demo"
+    each = {run: tables_of(run) for run in RUNS}
+    for table in (*PUBLISHED, INPUT_CHECKS):
+        whose = RUNS if is_by_run(table) else RUNS[:1]
+        restage(folder, table, [row for run in whose for row in each[run][table]])
+    publish(let_pass(folder), _url(folder))
+    for run in RUNS:
+        store = RunStore(folder, "demo", run)
+        for file in (store.manifest, store.run_json, store.whole("queue"), store.whole("lease")):
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text("{}")
+    return folder
+
+
+def files_of(folder: Path, run: str) -> list[Path]:
+    store = RunStore(folder, "demo", run)
+    return [store.home, *(store.part(table, 0).parent for table in TABLES)]
+
+
+def test_what_is_removed_is_gone_everywhere_and_the_others_stay(two_runs: Path) -> None:
+    done = said("remove", str(two_runs), "bad")
+    assert "removed the measurements of run bad" in done
+    assert "1 complete runs of demo are left" in done
+    assert not any(path.exists() for path in files_of(two_runs, "bad"))
+    assert complete_runs(two_runs) == ("good",)
+    for table in filter(is_by_run, PUBLISHED):
+        left = {"good"} if tables_of("good")[table] else set()
+        assert _runs_in(two_runs, table) == left, table
+
+
+def test_an_unknown_run_is_told_with_those_that_are_there_and_nothing_is_removed(
+    two_runs: Path,
+) -> None:
+    with pytest.raises(StoreError, match=r"unknown run 'bda'. Did you mean 'bad'\? Known: bad, go"):
+        remove_runs(two_runs, ["good", "bda", "../demo"], _url(two_runs))
+    assert complete_runs(two_runs) == RUNS
+    assert _runs_in(two_runs, "runs") == set(RUNS)
+    with pytest.raises(StoreError, match="holds no run"):
+        remove_runs(two_runs.parent / "none", ["bad"], _url(two_runs))
+
+
+def test_with_the_last_run_goes_the_report(two_runs: Path) -> None:
+    assert_without_report(two_runs, remove_runs(two_runs, RUNS, _url(two_runs)))
+
+
+def test_a_run_that_was_only_begun_keeps_no_report(two_runs: Path) -> None:
+    RunStore(two_runs, "demo", "bad").manifest.unlink()
+    assert_without_report(two_runs, remove_runs(two_runs, ["good"], _url(two_runs)))
+    assert files_of(two_runs, "bad")[0].is_dir()
+
+
+def assert_without_report(folder: Path, sentences: list[str]) -> None:
+    assert sentences[-1] == "no complete run of demo is left, so its report is removed, too"
+    assert not any((folder / name).exists() for name in ("published", "staged", "data_docs"))
+    with sqlite3.connect(folder.parent / "results.db") as database:
+        for table in PUBLISHED:
+            assert database.execute(f'SELECT count(*) FROM "{table}"').fetchone() == (0,), table
+
+
+def test_a_run_that_is_published_only_can_be_removed(two_runs: Path) -> None:
+    RunStore(two_runs, "demo", "bad").remove()
+    assert "what was published of run bad" in remove_runs(two_runs, ["bad"], _url(two_runs))[0]
+    assert _runs_in(two_runs, "cost") == {"good"}
+
+
+@pytest.mark.parametrize("what", ["bad", "report"])
+def test_a_run_that_a_dag_run_may_be_measuring_is_left_alone(two_runs: Path, what: str) -> None:
+    store = RunStore(two_runs, "demo", "bad")
+    turns = two_runs / "turns.json"
+    turns.write_text(json.dumps({what: ["experiment", "manual__1"]}))
+    store.manifest.unlink()
+    with pytest.raises(StoreError, match="manual__1 of the DAG experiment may be measuring it"):
+        remove_runs(two_runs, ["bad"], _url(two_runs))
+    assert store.home.is_dir()
+    assert _runs_in(two_runs, "runs") == set(RUNS)
+    remove_runs(two_runs, ["bad"], _url(two_runs), even_if_taken=True)
+    assert not store.home.exists()
