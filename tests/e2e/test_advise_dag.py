@@ -1,7 +1,8 @@
-"""The DAG `advise` for real: mapped replays, the gate, and the bytes of the command."""
+"""The DAGs `advise` and `shadow_report` for real: the gate, and the bytes of their commands."""
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
@@ -10,10 +11,16 @@ from include.results.tables.staged import read_staged
 from tests.advise.synthetic import write_small_recording
 from tests.command_line import said
 from tests.e2e.dag_process import started
+from tests.service.flink_world import World
+from tests.service.test_shadow import Beside
 
 pytestmark = pytest.mark.airflow
 
-NAME = "advice-mine"
+NAME, DAY = "advice-mine", "2027-01-15"
+
+
+def published(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted((folder / "published").iterdir())}
 
 
 def test_the_dag_gives_what_the_command_gives(
@@ -37,5 +44,26 @@ def test_the_dag_gives_what_the_command_gives(
     assert published(folder) == published(alone)
 
 
-def published(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in sorted((folder / "published").iterdir())}
+def test_the_dag_publishes_what_the_command_says_of_the_day(
+    airflow_environment: dict[str, str], data_root: Path, tmp_path: Path
+) -> None:
+    world = World(load=lambda t: 300 + 200 * math.sin(t * 2 * math.pi / 5400))
+    world.counts["map"] = world.most["map"] = 4
+    beside = Beside(data_root / "shadow", world, ("ds2", "hpa"))
+    beside.turns(400)
+    beside.end()
+
+    environment = airflow_environment | {"TIDEBENCH_DATA_ROOT": str(data_root)}
+    params = {"day": DAY, "seeds": 2}
+    with started(environment, params, tmp_path / "log", "shadow_report") as dag:
+        assert dag.finish() == 0, dag.tail()
+
+    folder, alone = data_root / f"advice-shadow-{DAY}", tmp_path / "alone"
+    rows = read_staged(folder, "advice_ranking")
+    assert {row["policy"] for row in rows} == {"as it was run", "ds2", "hpa"}
+    files = published(folder)
+    assert b",hpa,map," in files["decisions.csv"]
+    assert b",begun," in files["events.csv"]
+
+    said("verdict", data_root / "shadow", "--day", DAY, "--seeds", "2", "--out", alone)
+    assert files == published(alone)

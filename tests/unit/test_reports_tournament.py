@@ -88,11 +88,7 @@ def test_utility_stands_in_the_figure_where_there_is_one() -> None:
     assert [match.quality for match in matches(ROWS)] == [COMPLIANCE, "utility_percent"]
 
 
-def test_what_nobody_improves_by_starving_comes_first() -> None:
-    assert list(METRICS)[:3] == [
-        "strict_near_real_time_compliance_percent", "strict_relaxed_compliance_percent",
-        "age_p95_ms",
-    ]  # fmt: skip
+def test_the_best_is_judged_by_what_nobody_improves_by_starving() -> None:
     starving = [row("a", "relaxed_compliance_percent", 99.0), row("a", COMPLIANCE, 20.0)]
     serving = [row("b", "relaxed_compliance_percent", 90.0), row("b", COMPLIANCE, 90.0)]
     (match,) = matches([*starving, *serving])
@@ -214,7 +210,6 @@ def test_groups_are_those_of_the_registry_and_ours_is_the_last() -> None:
 
 def test_every_metric_of_the_table_is_on_the_page() -> None:
     outcomes = schema_of("outcomes").column_names
-    assert set(METRICS) <= set(outcomes)
     others = [name for name in outcomes[outcomes.index("seed") + 1 :] if name != "cover_cost"]
     assert list(METRICS) == others  # the cover is the same whoever controls
 
