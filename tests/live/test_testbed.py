@@ -1,7 +1,8 @@
 """The testbed `docker` with real hosts, containers, broker and Redis.
 
 What a controller is told of a host that fails; test_faults.py has everything that can fail. And
-what a run leaves whose processes were all killed: the reaper finds and removes it."""
+what a run leaves whose processes were all killed: the reaper finds and removes it.
+"""
 
 from __future__ import annotations
 

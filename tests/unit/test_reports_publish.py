@@ -1,6 +1,7 @@
 """Publication is complete or does not happen, and publishing twice changes nothing.
 
-A run that is removed is gone from what is measured, from the database and the next report."""
+A run that is removed is gone from what is measured, from the database and the next report.
+"""
 
 from __future__ import annotations
 

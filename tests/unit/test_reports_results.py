@@ -1,6 +1,7 @@
 """What the results database gives back: found, sorted, paged, and nothing else.
 
-Tags, notes and the archive beside it are kept, found, and gone with their run."""
+Tags, notes and the archive beside it are kept, found, and gone with their run.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """A stored run counts when it is whole, and inputs and code that measured it are those of now.
 
-What is damaged is named, and measured again with the same bytes; a live run is not."""
+What is damaged is named, and measured again with the same bytes; a live run is not.
+"""
 
 from __future__ import annotations
 
