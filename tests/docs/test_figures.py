@@ -177,7 +177,24 @@ def test_recorded_days() -> None:
     assert sum(as_good(*pair, "resource_cost", levels) for pair in pairs) == good
 
 
+def test_the_autoscalers_as_they_are_told() -> None:
+    rows = table("autoscalers").fillna({"variant": ""})
+    figures = ["resource_cost", "strict_relaxed_compliance_percent"]
+    means = rows.groupby(["controller", "variant", "btu_min"])[figures].mean().unstack()
+    told = re.findall(
+        r"\| `([\w-]+)`( with `behavior`)?(, held)?" + 4 * r" \| ([\d.]+) ± [\d.]+" + r" \|",
+        page("docs/autoscalers.md"),
+    )
+    assert len(told) == 16
+    for controller, behavior, held, *stated_means in told:
+        options = [behavior and "behavior={}", held and "release=hold_to_btu_end"]
+        own = means.loc[(controller, ", ".join(filter(None, options)))]
+        wanted = [own[figure, btu_min] for figure in figures for btu_min in (10, 60)]
+        assert [float(one) for one in stated_means] == pytest.approx(wanted, abs=0.056)
+
+
 def test_runs_behind_the_figures() -> None:
+    assert set(table("autoscalers")["runs"]) == {5}
     assert set(table("tide_care")["runs"]) == {5}
     assert "intervals of five runs of two hours" in page("README.md")
     assert set(table("tournament")["runs"]) == {5}
