@@ -50,19 +50,18 @@ def beside(
         yield by.loc["tide"], by.loc[RIVALS]
 
 
-def as_good(tide: pd.Series[float], rivals: pd.DataFrame, cost: str, levels: list[str]) -> bool:
-    """Whether cost and compliance at every level are at least as good as the best of each."""
-    return bool(
-        tide[cost] <= rivals[cost].min() and all(tide[one] >= rivals[one].max() for one in levels)
-    )
-
-
 def counted(name: str, place: Sequence[str], cost: str = "resource_cost") -> int:
-    return sum(as_good(*pair, cost, COMPLIANCE) for pair in beside(table(name), place))
+    """Where cost and compliance of tide at every level are at least as good as the best of each."""
+    return sum(
+        tide[cost] <= rivals[cost].min()
+        and all(tide[one] >= rivals[one].max() for one in COMPLIANCE)
+        for tide, rivals in beside(table(name), place)
+    )
 
 
 CELL = ("pattern", "btu_min")
 WALK = ("seed", "btu_min")
+DAY = ("conditions", *WALK)
 
 
 def test_cells_of_the_btu_based_evaluation() -> None:
@@ -170,11 +169,10 @@ def test_billed_for_what_had_begun() -> None:
 
 def test_recorded_days() -> None:
     good, of = stated(r"three BTUs each, it is (\d+) of (\d+) runs\.")
-    levels = [f"{one}_percent" for one in COMPLIANCE]
-    pairs = list(beside(table("tide_days"), ("trace", "day", "btu_min")))
+    pairs = list(beside(table("tide_days"), DAY))
     assert len(pairs) == of
     assert all(tide[TOTAL] < rivals[TOTAL].min() for tide, rivals in pairs)
-    assert sum(as_good(*pair, "resource_cost", levels) for pair in pairs) == good
+    assert counted("tide_days", DAY) == good
 
 
 def test_the_autoscalers_as_they_are_told() -> None:

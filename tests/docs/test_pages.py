@@ -210,9 +210,10 @@ def test_the_options_of_tide_have_the_defaults_that_its_page_says() -> None:
 
 def test_the_days_of_tide_are_an_experiment(tmp_path: Path) -> None:
     rows = [f"{minute * 60},{1 + minute % 7}" for minute in range(6 * 1440)]
-    (tmp_path / "requests.csv").write_text("\n".join(["time_s,requests_per_s", *rows]))
-    points = list(load_spec(write(tmp_path, "days.yaml", "docs/tide.md: days")).points())
-    assert len(points) == 4 * 3 * 6
+    for trace in ("nasa", "twitter_trace"):
+        (tmp_path / f"{trace}.csv").write_text("\n".join(["time_s,requests_per_s", *rows]))
+    points = list(load_spec(write(tmp_path, "days.yaml", "docs/tide.md: tide_days")).points())
+    assert len(points) == 2 * 4 * 3 * 6
     assert max(set(resolve(points[0]).levels_of.values()).pop().levels) == 8
 
 
