@@ -165,7 +165,7 @@ class FlinkPrometheus:
             ]
         except SpecError as error:
             raise NoAnswerError(str(error)) from error
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
             why = f"{self.url} answers otherwise than Prometheus ({type(error).__name__}: {error})"
             raise NoAnswerError(why) from error
 

@@ -236,3 +236,7 @@ def truncates(handler: BaseHTTPRequestHandler) -> bool:
 
 def half_json(handler: BaseHTTPRequestHandler) -> bool:
     return sends(handler, 200, b'{"jobs": [{"jid": "')
+
+
+def nested_json(handler: BaseHTTPRequestHandler) -> bool:
+    return sends(handler, 200, b"[" * 200_000)

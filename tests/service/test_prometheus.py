@@ -113,6 +113,13 @@ def _until_read(flink: FlinkPrometheus):
             time.sleep(0.5)
 
 
+def test_an_answer_that_nests_too_deeply_is_none() -> None:
+    with serving(lambda handler, _: sends(handler, 200, b"[" * 200_000)) as port:
+        flink = FlinkPrometheus(f"http://127.0.0.1:{port}", EDGES)
+        with pytest.raises(NoAnswerError, match="otherwise than Prometheus"):
+            flink.job_named("orders eu")
+
+
 def test_options_that_do_not_go_together_are_told_at_once(tmp_path: Path) -> None:
     out = ["--out", str(tmp_path / "job")]
     alone = CliRunner().invoke(app, ["record", "--prometheus", "http://h:9090", *out])

@@ -24,12 +24,13 @@ from tests.service.fake_flink import (
     drips_at_last,
     half_json,
     hangs,
+    nested_json,
     sends_on,
     truncates,
 )
 from tests.service.flink_world import World, vertex
 
-FAULTS = [hangs, drips, drips_at_last, answers_500, truncates, half_json, sends_on]
+FAULTS = [hangs, drips, drips_at_last, answers_500, truncates, half_json, nested_json, sends_on]
 
 
 @pytest.mark.parametrize("fault", FAULTS)

@@ -180,7 +180,7 @@ class FlinkHttp:
             if late.is_set():
                 raise TimeoutError
             answer = json.loads(text) if text else {}
-        except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
             raise NoAnswerError(f"Flink's answer to {what} is no JSON (HTTP {status})") from error
         except (OSError, HTTPException, ValueError) as error:
             self._connection.close()
