@@ -140,7 +140,10 @@ def test_many_windows_are_added_up_a_few_at_a_time() -> None:
 
 def test_windows_without_a_sample_add_up_to_nothing() -> None:
     for table in KEYS:
-        assert added_up(table, [to_arrow(table, {})] * 2).num_rows == 0
+        empty = to_arrow(table, {})
+        as_read = pa.Table.from_batches([], empty.schema)
+        for rows in (empty, as_read):
+            assert added_up(table, [rows] * WINDOWS_AT_ONCE).num_rows == 0
 
 
 def test_a_window_without_a_sample_counts_nothing() -> None:

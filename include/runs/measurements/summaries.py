@@ -121,6 +121,8 @@ class Total:
 
         rows = pa.concat_tables(self._pending).combine_chunks()
         self._pending = []
+        if not rows.num_rows:
+            return
         names = [name for name in rows.column_names if name not in ("operator", self._key)]
         self._names = [self._key, *names]
         codes, operators = coded_text(rows["operator"].chunk(0))
