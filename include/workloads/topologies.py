@@ -45,19 +45,23 @@ def _based_on(raw: Any, ancestors: tuple[str, ...] = ()) -> Any:
     for key, value in raw.items():
         if key in ("sources", "operators") and isinstance(value, dict):
             base = merged[key]
-            merged[key] = {
-                **base,
-                **{k: {**base.get(k, {}), **(v or {})} for k, v in value.items()},
+            changed = {
+                k: {**base.get(k, {}), **(v or {})} if isinstance(v, dict | None) else v
+                for k, v in value.items()
             }
+            merged[key] = {**base, **changed}
         elif key == "edges" and isinstance(value, list):
-            edges = {(edge["from"], edge["to"]): edge for edge in merged[key]}
-            edges |= {(edge.get("from"), edge.get("to")): edge for edge in value}
-            merged[key] = list(edges.values())
+            merged[key] = list({_ends(edge): edge for edge in [*merged[key], *value]}.values())
         elif key == "run_with" and isinstance(value, dict):
             merged[key] = {**merged.get(key, {}), **value}
         elif key != "based_on":
             merged[key] = value
     return merged
+
+
+def _ends(edge: Any) -> str:
+    """Written out, because a file may have anything there."""
+    return repr((edge.get("from"), edge.get("to")) if isinstance(edge, dict) else edge)
 
 
 @cache
@@ -240,12 +244,15 @@ def _single(parsed: TopologyFile) -> Topology:
     )
 
 
-def validation_problems(error: ValidationError, *, left_out: str = "") -> list[str]:
-    """Sentence for each pydantic error, but those of a type: the field, the problem, the value."""
+def validation_problems(error: ValidationError, *, without_base: bool = False) -> list[str]:
+    """Sentence for each pydantic error: the field, the problem, the value. What is missing
+    ``without_base`` may be in the base, unless it is of a list, which no base completes."""
     return [
         complaint(item, ".".join(str(part) for part in item["loc"]) or "the file")
         for item in error.errors(include_url=False)
-        if item["type"] != left_out
+        if not without_base
+        or item["type"] != "missing"
+        or any(isinstance(part, int) for part in item["loc"])
     ]
 
 
@@ -255,7 +262,7 @@ def problems_without_base(model: Any, raw: Mapping[Any, Any]) -> list[str]:
     try:
         model.model_validate(own)
     except ValidationError as error:
-        return validation_problems(error, left_out="missing")
+        return validation_problems(error, without_base=True)
     return []
 
 

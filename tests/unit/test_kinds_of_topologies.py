@@ -263,18 +263,36 @@ def test_a_file_may_be_based_on_one(tmp_path: Path) -> None:
     assert topology.operator["o4"].service_ms == 9
     assert topology.edges == load_topology("layered_10_3").edges
     assert load_topology("layered_10_3").operator["o4"].service_ms != 9
-    path.write_text("based_on: layerd\nname: own\noperators: {o4: {service_ms: -1}}\n")
+    path.write_text(
+        "based_on: layerd\nname: own\noperators: {o4: {service_ms: -1}}\nedges: [{from: o1}]\n"
+    )
     with pytest.raises(SpecError) as refused:
         load_topology(str(path))
-    base_problem, own_problem = refused.value.problems
+    base_problem, own_problem, edge_problem = refused.value.problems
     assert base_problem.startswith("based_on: unknown topology 'layerd'")
     assert own_problem.startswith("operators.o4.service_ms:")
+    assert edge_problem == "edges.0.to: missing; add it"
     path.write_text(
         "{based_on: tenants_prioritie, name: own, tenants: [{name: a, topology: linear}]}"
     )
     with pytest.raises(SpecError) as refused:
         load_topology(str(path))
     assert len(refused.value.problems) == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "problem"),
+    [
+        ("operators: {o4: fast}", "operators.o4: input should be a valid dictionary"),
+        ("edges: [o1>o2]", "input should be a valid dictionary"),
+        ("edges: [{from: [o1], to: o2}]", "from: input should be a valid string"),
+    ],
+)
+def test_a_change_of_a_wrong_shape_is_told(change: str, problem: str, tmp_path: Path) -> None:
+    path = tmp_path / "own.yaml"
+    path.write_text(f"based_on: layered_10\nname: own\n{change}\n")
+    with pytest.raises(SpecError, match=problem):
+        load_topology(str(path))
 
 
 def test_lists_show_some_and_too_many_operators_are_refused() -> None:
