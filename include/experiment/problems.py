@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from include.controllers import CONTROLLERS
+from include.controllers.base import Controller
 from include.controllers.registry import ENTRY_POINTS, imported
 from include.experiment.controller_setting import setting_of
 from include.experiment.levels import pattern_problems, seed_problems, source_problems
@@ -32,6 +33,14 @@ MOST_MINUTES = 60 * 24 * 14
 MOST_BTU_MINUTES = 60 * 24 * 366
 """A leap year. Beyond, minutes and readings are no longer numbers that can be counted."""
 LEAST_MONITOR_S = 0.001
+MOST_READINGS = MOST_MINUTES * 60
+"""And decisions: one a second for two weeks, which take some twenty minutes."""
+MOST_WINDOWS = MOST_MINUTES
+"""One a minute for two weeks. Each has files of its own."""
+MOST_INSTANCES = 100_000
+"""Before the first item. They take a minute to place."""
+MOST_HOSTS = 10_000
+"""Before the first item."""
 
 
 def problems_of(spec: RunSpec) -> list[str]:
@@ -175,6 +184,7 @@ def _btu(spec: RunSpec) -> Iterator[str]:
     yield from _minutes("btu_min", minutes, spec.monitor_every_s, least_readings=1)
     if not minutes <= MOST_BTU_MINUTES:  # nor is NaN
         yield f"btu_min must be at most {MOST_BTU_MINUTES}, a year, got {minutes:g}"
+    yield from _too_often("btu_min", spec.window_s, spec, MOST_WINDOWS, "windows")
 
 
 def _duration(spec: RunSpec) -> Iterator[str]:
@@ -206,6 +216,16 @@ def _monitor(spec: RunSpec) -> Iterator[str]:
     elif not _can_be_read_every(spec.monitor_every_s):
         least = f"monitor_every_s must be a number of at least {LEAST_MONITOR_S:g}"
         yield f"{least}, got {spec.monitor_every_s:g}"
+    else:
+        every_s = spec.monitor_every_s
+        yield from _too_often("monitor_every_s", every_s, spec, MOST_READINGS, "readings")
+
+
+def _too_often(name: str, every_s: float, spec: RunSpec, most: int, what: str) -> Iterator[str]:
+    least_s = spec.duration_s / most
+    if 0 < every_s < least_s - 1e-9 and spec.duration_min <= MOST_MINUTES:
+        many = f"{spec.duration_s / every_s:.3g} {what} in a run of {spec.duration_min:g} min"
+        yield f"{name} makes {many}, and there may be {most}; take at least {least_s:g} s"
 
 
 def _can_be_read_every(period_s: float) -> bool:
@@ -217,6 +237,8 @@ def _hosts(spec: RunSpec) -> Iterator[str]:
         yield f"hosts must not be negative, got {spec.hosts}"
     elif spec.hosts > spec.max_hosts > 0:
         yield f"hosts ({spec.hosts}) must not be above max_hosts ({spec.max_hosts})"
+    elif spec.hosts > MOST_HOSTS:
+        yield f"hosts must be at most {MOST_HOSTS}, which are leased at once, got {spec.hosts}"
 
 
 def _max_hosts(spec: RunSpec) -> Iterator[str]:
@@ -283,8 +305,17 @@ def _setting_problems(
     values, problems = checked_options("", factory, options)
     if not problems:
         setting = setting_of(spec, topology, FLAVORS[spec.flavor])
-        for problem in factory(setting=setting, **values).problems():
-            yield f"{kind} {name}: {problem}"
+        controller = factory(setting=setting, **values)
+        own = list(controller.problems()) or list(_too_many(spec, controller))
+        yield from (f"{kind} {name}: {problem}" for problem in own)
+
+
+def _too_many(spec: RunSpec, controller: Controller) -> Iterator[str]:
+    """Decisions or first instances beyond what a run can have."""
+    yield from _too_often("interval_s", controller.interval_s, spec, MOST_READINGS, "decisions")
+    if (instances := sum(controller.initial_instances().values())) > MOST_INSTANCES:
+        most = f"more than {MOST_INSTANCES}, which take a minute to place; start fewer"
+        yield f"{instances} instances before the first item are {most}"
 
 
 def _sizes(spec: RunSpec) -> Iterator[str]:

@@ -161,10 +161,14 @@ def _amount(count: float) -> str:
     return f"{count:,.0f}"
 
 
+def _figure(value: float) -> str:
+    return f"{value:,.0f}" if value < 1e9 else f"{value:.3g}"
+
+
 def _time(seconds: float) -> str:
     for size, word in ((86_400 * 365, "years"), (86_400, "days"), (3600, "hours"), (60, "min")):
         if seconds >= 2 * size:
-            return f"{seconds / size:,.0f} {word}"
+            return f"{_figure(seconds / size)} {word}"
     return f"{max(1.0, seconds):.0f} s"
 
 
@@ -174,6 +178,6 @@ def _bytes(count: float) -> str:
             return (
                 f"{count / size:,.1f} {word}"
                 if count < 100 * size
-                else f"{count / size:,.0f} {word}"
+                else f"{_figure(count / size)} {word}"
             )
     return f"{count / 1e6:,.0f} MB"

@@ -82,7 +82,6 @@ FixedChoices = Annotated[
     BeforeValidator(none_swept),
 ]
 """Choices that are no axis: every run has all of them."""
-Finite = Annotated[float, Field(allow_inf_nan=False)]
 Seed = Annotated[int, Field(ge=0, le=2**63 - 1)]
 Seeds = Annotated[list[Seed], BeforeValidator(seeds_of), Field(min_length=1)]
 
@@ -91,8 +90,8 @@ class Conditions(Strict, BaseModel):
     """What a run takes from its spec, else from its topology's file, else from here."""
 
     patterns: Choices
-    btus_min: Annotated[list[Finite], BeforeValidator(numbers_of), Field(min_length=1)] = [10]
-    duration_min: Finite = 120
+    btus_min: Annotated[list[float], BeforeValidator(numbers_of), Field(min_length=1)] = [10]
+    duration_min: float = 120
     testbed: str = "simulated"
     flavor: str = "docker-4cpu-7gb"
     calibration: str = ""
@@ -101,7 +100,7 @@ class Conditions(Strict, BaseModel):
         "btu30",
         "btu60",
     ]
-    monitor_every_s: Finite = 15
+    monitor_every_s: float = 15
     hosts: int = 0
     max_hosts: int = 1000
     summaries_only: bool = False

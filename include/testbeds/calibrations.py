@@ -22,12 +22,13 @@ from include.model.errors import SpecError, unknown_name
 from include.model.topology import Topology
 from include.testbeds.base import Calibrated
 from include.workloads.topologies import problems_without_base, validation_problems
+from include.workloads.topology_file import Bounded
 
 C = TypeVar("C", bound=Calibrated)
 WORKLOADS = Path(workloads.__file__).parent
 
 
-class LaterSettings(BaseModel):
+class LaterSettings(Bounded):
     """Settings of which those that came LATER are not in what a run is stored as while they are
     off: runs that know nothing of them stay those they were, hash included."""
 

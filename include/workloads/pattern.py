@@ -7,6 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
+LEAST_HOLD_S = 1.0
+"""No level of a pattern is shorter."""
+
 
 @dataclass(frozen=True, slots=True)
 class Levels:
@@ -66,8 +69,14 @@ def level_problems(levels: tuple[float, ...], hold_s: float) -> Iterator[str]:
         yield f"levels must not be negative, got {min(levels):g}"
     elif max(levels) == 0:
         yield "all levels are 0, so nothing would ever arrive; give at least one above 0"
-    if hold_s <= 0:
-        yield f"hold_s must be above 0, got {hold_s:g}"
+    yield from hold_problems(hold_s)
+
+
+def hold_problems(hold_s: float, name: str = "hold_s", levels: int = 1) -> Iterator[str]:
+    """Why a time of so many levels cannot be."""
+    if hold_s < (least_s := levels * LEAST_HOLD_S):
+        why = "the levels of two weeks have to fit into memory"
+        yield f"{name} must be at least {least_s:g} s ({why}), got {hold_s:g}"
 
 
 @dataclass(frozen=True, slots=True)

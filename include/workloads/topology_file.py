@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
 
 from pydantic import (
@@ -15,6 +16,8 @@ from pydantic import (
 )
 
 from include.model.topology import Edge
+
+MOST = 10**9
 
 
 def spelled(pattern: str, how: str) -> AfterValidator:
@@ -32,9 +35,9 @@ Name = Annotated[str, spelled("[a-z0-9_]+", "use small letters, digits and _")]
 
 
 class Strict(BaseModel):
-    """Refuses unknown fields, and ``yes`` for a number."""
+    """Refuses unknown fields, ``yes`` for a number, and numbers that are not finite."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
     @field_validator("*", mode="before")
     @classmethod
@@ -46,7 +49,29 @@ class Strict(BaseModel):
         return value
 
 
-class SourceFile(Strict):
+class Bounded(BaseModel):
+    """Refuses numbers that are not finite, or above MOST."""
+
+    model_config = ConfigDict(allow_inf_nan=False)
+
+    @field_validator("*")
+    @classmethod
+    def _none_too_large(cls, value: Any) -> Any:
+        if (largest := max(_numbers(value), default=0)) > MOST:
+            why = "times are counted in whole microseconds"
+            raise ValueError(f"must be at most {MOST} ({why}), got {largest!r:.30}")
+        return value
+
+
+def _numbers(value: Any) -> Iterator[float]:
+    if isinstance(value, int | float):
+        yield value
+    elif isinstance(value, Mapping | list | tuple):
+        each = value.values() if isinstance(value, Mapping) else value
+        yield from (number for one in each for number in _numbers(one))
+
+
+class SourceFile(Bounded, Strict):
     """A source; units as in :class:`~include.model.topology.Source`."""
 
     label: str
@@ -54,7 +79,7 @@ class SourceFile(Strict):
     size_bytes: int = 0
 
 
-class KeyedFile(Strict):
+class KeyedFile(Bounded, Strict):
     """How items are spread over keys; see the model."""
 
     keys: int
@@ -62,7 +87,7 @@ class KeyedFile(Strict):
     state_kb: float = 0.0
 
 
-class OperatorFile(Strict):
+class OperatorFile(Bounded, Strict):
     """An operator. A core has 1024 ``cpu_shares``."""
 
     label: str
@@ -87,7 +112,10 @@ class EdgeFile(Strict):
     out: Annotated[
         str,
         Field(coerce_numbers_to_str=True),
-        spelled(r"[0-9]+(/[0-9]+)?", "write how many items come out per item, such as 2 or 1/3"),
+        spelled(
+            r"[0-9]{1,9}(/[0-9]{1,9})?",
+            "write how many items come out per item, such as 2 or 1/3, with 9 digits at most",
+        ),
     ] = "1"
 
     def edge(self) -> Edge:
@@ -115,7 +143,7 @@ class RunWith(Strict):
     price_books: list[str] | None = None
 
 
-class TopologyFile(Strict):
+class TopologyFile(Bounded, Strict):
     """A topology and the defaults of its runs."""
 
     name: Name
@@ -127,7 +155,7 @@ class TopologyFile(Strict):
     run_with: RunWith = RunWith()
 
 
-class IntentFile(Strict):
+class IntentFile(Bounded, Strict):
     """A tenant's intent; fields as in :class:`~include.model.tenant.Intent`."""
 
     max_utility: float = 1.0
@@ -137,7 +165,7 @@ class IntentFile(Strict):
     points: tuple[tuple[float, float], ...] = ()
 
 
-class TenantFile(Strict):
+class TenantFile(Bounded, Strict):
     """A tenant, or ``count`` tenants named ``<name>-1`` and so on."""
 
     name: Name

@@ -112,6 +112,13 @@ def test_an_unknown_pattern_of_a_source_is_told_once_per_tenant(tmp_path):
     assert "stepwise" in messages[0]
 
 
+def test_more_tenants_than_a_topology_may_have_operators_are_refused(tmp_path):
+    path = tmp_path / "many.yaml"
+    path.write_text("{name: many, tenants: [{name: a, topology: linear, count: 900000000}]}")
+    with pytest.raises(SpecError, match="there may be 1000; take fewer tenants"):
+        load_topology(str(path))
+
+
 def test_a_run_of_tenants_deploys_on_the_hosts_it_is_given(shared):
     run = resolve(points(shared, calibration="manufacturing")[0])
     assert run.setting.hosts_at_start == 2
@@ -144,13 +151,13 @@ edges: [{{from: S1, to: count}}]
 
 
 def test_every_wrong_value_is_named_at_once():
-    fields = "keyed: {keys: 0, exponent: -1, state_kb: .inf}"
+    fields = "keyed: {keys: 0, exponent: -1, state_kb: -2}"
     with pytest.raises(SpecError) as error:
         parse_topology(WORDS.format(fields=fields), source="words.yaml")
     assert error.value.problems == (
         "operator count: keyed.keys must be at least 1, got 0",
         "operator count: keyed.exponent must be a number of at least 0, got -1",
-        "operator count: keyed.state_kb must be a number of at least 0, got inf",
+        "operator count: keyed.state_kb must be a number of at least 0, got -2",
         "operator count: keyed needs stateful: true",
     )
 

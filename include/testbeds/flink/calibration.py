@@ -11,6 +11,7 @@ from include.model.errors import SpecError
 from include.model.topology import Topology
 from include.testbeds.calibrations import Parameters, calibration_folders, service_times
 from include.testbeds.live.calibration import NoFaults, NotNegative, Positive, real_time_problems
+from include.workloads.topology_file import Bounded
 
 FOLDERS = calibration_folders("flink", Path(__file__).parent)
 
@@ -25,7 +26,7 @@ Exact = Annotated[tuple[float, float], AfterValidator(_exact)]
 """A range elsewhere; here the testbed waits for exactly so long."""
 
 
-class FlinkCalibration(BaseModel):
+class FlinkCalibration(Bounded, BaseModel):
     """How a run on Flink is set up; see calibrations/default.yaml for units."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)

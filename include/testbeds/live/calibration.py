@@ -11,13 +11,14 @@ from include.model.errors import SpecError
 from include.model.topology import Topology
 from include.testbeds.calibrations import Parameters, calibration_folders, service_times
 from include.testbeds.live.operators.settings import RUN_PATTERN
+from include.workloads.topology_file import Bounded
 
 FOLDERS = calibration_folders("live", Path(__file__).parent)
 Positive = Annotated[float, Field(gt=0)]
 NotNegative = Annotated[float, Field(ge=0)]
 
 
-class LiveCalibration(BaseModel):
+class LiveCalibration(Bounded, BaseModel):
     """How a live run is set up; see calibrations/default.yaml."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)

@@ -16,6 +16,7 @@ from include.testbeds.calibrations import (
     calibration_folders,
     service_times,
 )
+from include.workloads.topology_file import Bounded
 
 if TYPE_CHECKING:
     from include.testbeds.virtual.draws import Draws
@@ -34,6 +35,16 @@ Bounds = Annotated[tuple[float, float], AfterValidator(_in_order)]
 Positive = Annotated[float, Field(gt=0)]
 NotNegative = Annotated[float, Field(ge=0)]
 Share = Annotated[float, Field(ge=0, le=1)]
+MOST_PER_HOUR = 3600
+
+
+def _one_a_second(per_hour: float) -> float:
+    if per_hour > MOST_PER_HOUR:
+        raise ValueError(f"must be at most {MOST_PER_HOUR}, one a second, got {per_hour:g}")
+    return per_hour
+
+
+PerHour = Annotated[NotNegative, AfterValidator(_one_a_second)]
 
 
 def _above_zero(bounds: tuple[float, float]) -> tuple[float, float]:
@@ -42,7 +53,7 @@ def _above_zero(bounds: tuple[float, float]) -> tuple[float, float]:
     return bounds
 
 
-class HotPhase(BaseModel):
+class HotPhase(Bounded):
     """How slow a job is that was just started: for ``hot_s`` seconds an item takes ``hot_factor``
     times its usual time. Both are drawn for every start, uniform between their bounds.
     """
@@ -109,7 +120,7 @@ class VirtualCalibration(LaterSettings, BaseModel):
     arrival_cv: NotNegative = 0
     """Of the gaps between items of a source; 0 evenly spaced, 1 Poisson."""
     latency_ms: NotNegative = 5
-    stalls_per_hour: NotNegative = 0
+    stalls_per_hour: PerHour = 0
     stall_s: Bounds = (5, 20)
     memory_factor: Positive = 1
     host_boot_s: Bounds = (30, 60)
@@ -174,7 +185,7 @@ class VirtualCalibration(LaterSettings, BaseModel):
                 yield f"buffer_items must have all operators or none; add {op.name}"
 
 
-class VirtualFaults(BaseModel):
+class VirtualFaults(Bounded):
     """Fault rates per host, instance or monitor; all off by default."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -182,9 +193,9 @@ class VirtualFaults(BaseModel):
     host_boot_failure: Share = 0
     host_boot_delay: Share = 0
     host_boot_delay_s: Bounds = (120, 300)
-    host_losses_per_hour: NotNegative = 0
-    instance_crashes_per_hour: NotNegative = 0
-    monitoring_gaps_per_hour: NotNegative = 0
+    host_losses_per_hour: PerHour = 0
+    instance_crashes_per_hour: PerHour = 0
+    monitoring_gaps_per_hour: PerHour = 0
     monitoring_gap_s: Bounds = (30, 120)
 
 

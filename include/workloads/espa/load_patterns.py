@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from include.model.errors import not_above_0
-from include.workloads.pattern import Levels, held, level_problems
+from include.workloads.pattern import Levels, held, hold_problems, level_problems
 
 RECORDS_PER_LEVEL = 25_000
 """Ours: makes the mean of query 1 six levels, and its peak ten."""
@@ -40,7 +40,8 @@ class Cosine:
     hold_s: float = 60.0
 
     def problems(self) -> Iterator[str]:
-        yield from not_above_0(self, "mean", "period_s", "hold_s")
+        yield from not_above_0(self, "mean", "period_s")
+        yield from hold_problems(self.hold_s)
         yield from _negative(self, "divergence", "noise")
 
     def unfold(self, duration_s: float, seed: int) -> Levels:
@@ -70,7 +71,8 @@ class Walk:
 
     def problems(self) -> Iterator[str]:
         """A start of nothing, limits in the wrong order, no time."""
-        yield from not_above_0(self, "start", "highest", "hold_s")
+        yield from not_above_0(self, "start", "highest")
+        yield from hold_problems(self.hold_s)
         if not -math.inf < self.down <= self.up < math.inf:
             yield f"down must not be above up, got {self.down:g} and {self.up:g}"
 

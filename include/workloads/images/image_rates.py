@@ -6,8 +6,10 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from include.model.errors import not_above_0
-from include.workloads.pattern import Levels, held, level_problems
+from include.workloads.pattern import Levels, held, hold_problems, level_problems
+
+MOST_STEPS = 1000
+DAY_S = 86_400.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,11 +24,10 @@ class Pyramid:
     def problems(self) -> Iterator[str]:
         if not 0 <= self.low < self.high:
             yield f"pyramid needs 0 <= low < high, got {self.low:g} and {self.high:g}"
-        elif self.step <= 0 or (self.high - self.low) / self.step % 1:
-            yield (
-                f"step must divide the way from {self.low:g} to {self.high:g}, got {self.step:g}"
-            )
-        yield from not_above_0(self, "hold_s")
+        elif self.step <= 0 or (up := (self.high - self.low) / self.step) % 1 or up > MOST_STEPS:
+            way = f"the way from {self.low:g} to {self.high:g} into at most {MOST_STEPS}"
+            yield f"step must divide {way}, got {self.step:g}"
+        yield from hold_problems(self.hold_s)
 
     def unfold(self, duration_s: float, seed: int) -> Levels:
         """The steps in turn, for every seed."""
@@ -71,8 +72,10 @@ class Lab:
     def problems(self) -> Iterator[str]:
         if not 0 <= self.low < self.high:
             yield f"lab needs 0 <= low < high, got {self.low:g} and {self.high:g}"
-        if not 0 < self.step_s <= self.hold_s:
-            yield f"lab needs 0 < step_s <= hold_s, got {self.step_s:g} and {self.hold_s:g}"
+        if not self.step_s <= self.hold_s <= DAY_S:
+            needs = f"lab needs step_s <= hold_s <= {DAY_S:g}, a day"
+            yield f"{needs}, got {self.step_s:g} and {self.hold_s:g}"
+        yield from hold_problems(self.step_s, "step_s")
 
     def unfold(self, duration_s: float, seed: int) -> Levels:
         """A rate every ``step_s``, random by ``variant`` and not by the seed."""

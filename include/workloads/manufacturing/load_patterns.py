@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from include.model.errors import not_above_0
-from include.workloads.pattern import Levels, held, level_problems
+from include.workloads.pattern import Levels, held, hold_problems, level_problems
 
 PUBLISHED = Path(__file__).with_name("random_walk_levels.csv")
 
@@ -69,7 +68,7 @@ class RandomWalk:
             )
         if self.high == 0:
             yield "high is 0, so nothing would ever arrive; give at least 1"
-        yield from not_above_0(self, "hold_s")
+        yield from hold_problems(self.hold_s)
 
     def unfold(self, duration_s: float, seed: int) -> Levels:
         draw = random.Random(f"random_walk:{seed}")

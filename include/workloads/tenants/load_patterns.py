@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import log, sqrt
 
-from include.model.errors import below_0, not_above_0, unknown_name
-from include.workloads.pattern import Levels, level_problems
+from include.model.errors import not_above_0, unknown_name
+from include.workloads.pattern import Levels, hold_problems, level_problems
 
 SHAPES: dict[str, tuple[tuple[float, float], ...]] = {
     # "Workloads increase from hour 7 of the day, reach their peak by hour 13 1/3, and then start
@@ -18,6 +18,7 @@ SHAPES: dict[str, tuple[tuple[float, float], ...]] = {
 }
 """(hour, share of the peak), joined by lines; the day closes in itself."""
 STEPS_PER_HOUR = 10
+MOST_NOISE = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +41,12 @@ class Diurnal:
     def problems(self) -> Iterator[str]:
         if self.trace not in SHAPES:
             yield unknown_name("trace", self.trace, SHAPES)
-        yield from not_above_0(self, "level", "hour_s")
+        yield from not_above_0(self, "level")
+        yield from hold_problems(self.hour_s, "hour_s", STEPS_PER_HOUR)
         if not 0 <= self.floor < 1:
             yield f"floor must be at least 0 and below 1, got {self.floor:g}"
-        yield from below_0(self, "noise_cv")
+        if not 0 <= self.noise_cv <= MOST_NOISE:
+            yield f"noise_cv must be from 0 to {MOST_NOISE:g}, got {self.noise_cv:g}"
 
     def unfold(self, duration_s: float, seed: int) -> Levels:
         """Ten pieces per hour of the trace."""

@@ -8,19 +8,26 @@ from dataclasses import replace
 from include.model.errors import SpecError, unknown_name
 from include.model.tenant import Intent, Tenant
 from include.model.topology import Topology
+from include.workloads.layered import MOST_OPERATORS
 from include.workloads.topology_file import TenantFile, TenantsFile
 
 
 def shared(parsed: TenantsFile, load: Callable[[TenantFile], Topology]) -> Topology:
     """One topology of all tenants; their operators and sources carry the tenant's name."""
-    parts = []
+    parts, operators = [], 0
     for tenant in parsed.tenants:
+        base = load(tenant)
+        operators += tenant.count * len(base.operators)
+        if operators > MOST_OPERATORS:
+            problem = f"the tenants up to {tenant.name} have {operators} operators"
+            raise SpecError(
+                "topology", [f"{problem}, and there may be {MOST_OPERATORS}; take fewer tenants"]
+            )
         names = (
             [tenant.name]
             if tenant.count == 1
             else [f"{tenant.name}-{i + 1}" for i in range(tenant.count)]
         )
-        base = load(tenant)
         parts += [_of_tenant(base, tenant, name) for name in names]
     first = parts[0]
     return Topology(
