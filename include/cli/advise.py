@@ -85,10 +85,9 @@ def backtest(  # noqa: PLR0913  options of a command
 
     def recordings() -> tuple[Recording, Recording]:
         mapping = parse_mapping(columns) if columns else {}
-        paths = dict.fromkeys((fitted, against))  # what is wrong with one is told once
-        reads = (partial(read_recording, path, mapping, sort=sort) for path in paths)
-        both = all_checked("backtest", *reads)
-        return both[0], both[-1]
+        reads = (partial(read_recording, path, mapping, sort=sort) for path in (fitted, against))
+        known, test = all_checked("backtest", *reads)
+        return known, test
 
     _, latency, controller_options, (known, test), operators, book = all_checked(
         "backtest",

@@ -75,7 +75,7 @@ class SetupError(TidebenchError):
 
 
 def all_checked(source: str, *checks: Callable[[], Any]) -> list[Any]:
-    """What the checks return. Raises SpecError with the problems of all that raise one."""
+    """What the checks return. Raises SpecError with the problems of all, each once."""
     results, problems = [], []
     for check in checks:
         try:
@@ -86,7 +86,7 @@ def all_checked(source: str, *checks: Callable[[], Any]) -> list[Any]:
                 for one in error.problems
             ]
     if problems:
-        raise SpecError(source, problems)
+        raise SpecError(source, dict.fromkeys(problems))
     return results
 
 

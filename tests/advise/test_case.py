@@ -37,6 +37,12 @@ def request_(tmp_path: Path) -> AdviceRequest:
             ["none.csv", "'fast'", "'gold'", "per_host", "seeds", "Did you mean 'hpa'"],
         ),
         ({"columns": "speed=x", "objective": "soon"}, ["'speed'", "'soon'", "columns are: time_s"]),
+        ({"columns": "time", "edges": "a>b"}, ["'time' maps nothing"]),
+        (
+            {"columns": "time=when", "edges": "a>b"},
+            ["no column 'when' for time", "columns are: time_s"],
+        ),
+        ({"recording": "none.csv", "edges": "a>b"}, ["there is no file none.csv"]),
         ({"platform": "esc"}, ["unknown platform 'esc'. Did you mean 'ecs'"]),
         ({"recorded": "hpa, CPU 3 %"}, [r"--recorded.*\n.*Did you mean 'hpa, CPU 35 %'"]),
         ({"recorded": "hpa"}, ["Did you mean 'hpa, CPU 35 %' or .*; hpa, CPU 70 %; "]),

@@ -105,7 +105,8 @@ def _of_columns(
     problems = [unknown_name("signal", one, names) for one in mapping if one not in names]
     time, by = mapping.get(TIME, "time_s"), mapping.get(OPERATOR, OPERATOR)
     if time not in sheet.cells:
-        problems.append(f"there is no column {time!r}; write time=COLUMN")
+        remedy = "" if TIME in mapping else "; write time=COLUMN"
+        problems.append(f"there is no column {time!r} for time{remedy}")
     if problems:
         problems.append(f"the columns are: {listed_names(sheet.columns)}")
         raise SpecError(name, shortened(problems))
