@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from include.testbeds.live.operators import wire
+from include.testbeds.live.operators.__main__ import main
 from include.testbeds.live.operators.connection import Confirms
 from include.testbeds.live.operators.logs import Log
 from include.testbeds.live.operators.settings import Settings, Target
@@ -75,6 +76,29 @@ def test_settings_come_back_as_they_were_and_show_no_secret():
     assert "hidden" not in repr(settings)
     with pytest.raises(ValueError, match="a run may have"):
         replace(settings, run="a*")
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (None, "No such file"),
+        ("", "Expecting value"),
+        ("[]", "TypeError"),
+        ('{"targets": 3}', "TypeError"),
+        ('{"run": "r"}', "KeyError: 'targets'"),
+        ('{"targets": [], "password": "hidden"}', "unexpected keyword argument 'password'"),
+        ("[" * 200_000, "RecursionError"),
+    ],
+)
+def test_an_instance_without_settings_ends_with_a_line(tmp_path, text, why):
+    path = tmp_path / "settings.json"
+    if text is not None:
+        path.write_text(text)
+    with pytest.raises(SystemExit, match=why) as ended:
+        main(path)
+    assert str(path) in str(ended.value)
+    assert "\n" not in str(ended.value)
+    assert "hidden" not in str(ended.value)
 
 
 def test_a_log_line_is_one_json_object():

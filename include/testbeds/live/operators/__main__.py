@@ -11,8 +11,11 @@ from include.testbeds.live.operators.settings import FILE, Settings
 
 
 def main(path: Path) -> None:
-    """Run one instance in this process until SIGTERM or SIGINT."""
-    settings = Settings.from_json(path.read_text(encoding="utf-8"))
+    """Run one instance in this process until SIGTERM or SIGINT; exit code 1 without settings."""
+    try:
+        settings = Settings.from_json(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        sys.exit(f"no settings in {path} ({error}); start the instance by its testbed")
     log = Log(run=settings.run, operator=settings.operator, instance=settings.instance)
     instance = Instance(settings, log)
     log("started", prefetch=settings.prefetch, targets=len(settings.targets))

@@ -54,7 +54,10 @@ class Settings:
 
     @classmethod
     def from_json(cls, text: str) -> Settings:
-        """The inverse of :meth:`to_json`."""
-        plain = json.loads(text)
-        targets = tuple(Target(**target) for target in plain.pop("targets"))
-        return cls(targets=targets, **plain)
+        """The inverse of :meth:`to_json`. Raises ValueError for text that it has not written."""
+        try:
+            plain = json.loads(text)
+            targets = tuple(Target(**target) for target in plain.pop("targets"))
+            return cls(targets=targets, **plain)
+        except (KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise ValueError(f"{type(error).__name__}: {error}") from error
