@@ -68,6 +68,7 @@ RULES = {"windows": 3, "select": "most", "policies": [{"percent": 0, "period_s":
             {"care": 0.0, "interval_s": 0.0, "end_to_end": 1.5, "least_gain": -1.0},
             ["interval_s", "care", "end_to_end", GAIN],
         ),
+        ("tide", {"care": 1e300}, ["care must be above 0 and at most 1e+06, got 1e+300"]),
         *(("tide", {"least_gain": gain}, [GAIN]) for gain in (-1.0, nan, inf, 1e12)),
         (
             "hpa",

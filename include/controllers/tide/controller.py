@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import inf
 
 import numpy as np
 
@@ -41,6 +40,7 @@ from include.controllers.tide.loss import (
 from include.controllers.tide.places import Places
 from include.controllers.tide.reserve import compared, reserve_of
 from include.model.decision import Decision, Reason, Why
+from include.model.errors import not_above_0
 from include.model.observation import HostSample, Observation
 
 LONG_BTU_S = 2400.0
@@ -64,6 +64,9 @@ NEVER_CHEAP = 0.5
 operator completes in a second. Without it, operators with long service times would never be worth
 their price."""
 
+MOST_CARE = 1e6
+"""Hosts cost next to nothing then, beside late items; with more, decisions take ever longer."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Tide:
@@ -79,9 +82,9 @@ class Tide:
     least_gain: float = 0.01
 
     def problems(self) -> Iterator[str]:
-        for name in ("interval_s", "care"):
-            if not 0 < getattr(self, name) < inf:
-                yield f"{name} must be above 0 and finite, got {getattr(self, name)}"
+        yield from not_above_0(self, "interval_s")
+        if not 0 < self.care <= MOST_CARE:
+            yield f"care must be above 0 and at most {MOST_CARE:g}, got {self.care}"
         if not 0 <= self.end_to_end <= 1:
             yield f"end_to_end must be from 0 to 1, got {self.end_to_end}"
         if not 0 <= self.least_gain < FIRST:
