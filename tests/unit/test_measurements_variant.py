@@ -51,6 +51,12 @@ def test_what_else_was_changed_is_told():
     assert conditions_of(changed) == expected
 
 
+def test_runs_that_differ_in_their_calibration_are_told_apart():
+    plain, hard = (a_spec(calibration=name) for name in ("", "manufacturing_hard"))
+    assert (conditions_of(plain), conditions_of(hard)) == ("", "calibration=manufacturing_hard")
+    assert plain.run_id != hard.run_id
+
+
 def test_what_the_file_of_a_topology_says_is_usual(tmp_path):
     mine = tmp_path / "mine.yaml"
     mine.write_text("based_on: manufacturing\nname: mine\nrun_with: {duration_min: 45}\n")
