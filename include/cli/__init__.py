@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from pathlib import Path
@@ -90,6 +91,10 @@ def main() -> None:
     except TidebenchError as error:
         typer.secho(f"error: {error}", err=True, fg=typer.colors.RED if _colour() else None)
         raise SystemExit(1) from None
+    except OSError as error:
+        if error.errno != errno.ENAMETOOLONG:
+            raise
+        raise SystemExit(f"error: {error.filename!s:.60}... is too long for a path") from None
 
 
 def _colour() -> bool:

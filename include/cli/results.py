@@ -160,6 +160,8 @@ def figure(
     from include.results.tables.staged import read_table
 
     published = require_published(existing(folder)).parent
+    if out.suffix.lower() != ".svg":
+        raise SpecError("--out", [f"figures are SVG; let it end in .svg, got {out}"])
     rows = read_table(published / "tournament.parquet")
     if end_to_end and all(row["metric"] != END_TO_END_SHARE for row in rows):
         first = command("report", folder)

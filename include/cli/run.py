@@ -57,12 +57,14 @@ def run(
     from include.experiment.params import spec_path
     from include.experiment.size import size_of
     from include.runs.batch import require_complete, run_batch
+    from include.runs.spark.session import require_master
     from include.runs.stages import forget
     from include.runs.stored import mark_asked
     from include.testbeds import TESTBEDS
 
     # Nothing starts before every point is known to be right.
     points = runs_in_file(spec_path(str(spec)))
+    require_master(on or None)
     if (size := size_of(points)).is_large:
         typer.echo(size)
     if any(TESTBEDS[point.testbed].real_time for point in points):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
-from include.cli import app
+from include.cli import app, main
 from include.results.tables.catalogue import DOCUMENTED, schema_of
 from tests.command_line import refused, said
 
@@ -37,6 +37,15 @@ def test_columns_explains_every_column(table: str) -> None:
 
 def test_columns_of_a_table_that_is_not_there_names_the_closest() -> None:
     assert "Did you mean 'cost'?" in refused("columns", "csot")
+
+
+@pytest.mark.parametrize("words", [("check",), ("report",), ("bound",)])
+def test_a_path_that_is_too_long_is_told(
+    words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.argv", ["tidebench", *words, "x" * 5000])
+    with pytest.raises(SystemExit, match=r"xxx\.\.\. is too long for a path"):
+        main()
 
 
 @pytest.mark.parametrize(

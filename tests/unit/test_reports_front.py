@@ -110,6 +110,7 @@ def test_the_command_draws_what_was_published(tmp_path: Path) -> None:
     svg = (tmp_path / "out.svg").read_text()
     assert texts(svg) == texts(front.draw(ALL, ["stepwise"]))
     assert "currentColor" not in svg
+    assert "let it end in .svg, got out.png" in refused(*command, "out.png")
 
 
 def test_end_to_end_it_has_the_points_of_runs_with_ages(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from include.runs.spark import points as spark
 from include.runs.spark import sweep as module
 from include.runs.spark.sweep import STATUS, status_of, sweep
 from tests.builders import run_spec
+from tests.command_line import refused, said
 
 SPECS = Path(__file__).parents[2] / "include" / "experiment" / "specs"
 POINT = run_spec(experiment="swept", pattern="constant", btu_min=5, duration_min=10)
@@ -106,3 +107,11 @@ def test_statuses_are_on_disk_before_a_sweep_ends_and_it_says_how_long_it_takes(
         ]
     heads = [line.partition("]")[0] for line in lines[1:]]
     assert heads == ["[1/4", "[2/4, 0.7 min left", "[3/4, 0.3 min left"]
+
+
+def test_a_master_that_is_none_is_told_before_a_run_is_forgotten(tmp_path):
+    spec = tmp_path / "mine.yaml"
+    spec.write_text("{name: mine, controllers: fixed, patterns: constant, duration_min: 1}")
+    said("run", spec, "--root", tmp_path)
+    assert "no master of Spark" in refused("run", spec, "--root", tmp_path, "--fresh", "--on", "x")
+    assert "reused" in said("run", spec, "--root", tmp_path)

@@ -130,7 +130,7 @@ def require_master(master: str | None) -> None:
     """Raise SpecError for what no Spark takes as a master; None is the one that was chosen."""
     if master is not None and _MASTER.fullmatch(master) is None:
         how = "write local[*], local[4], spark://HOST:7077, k8s://https://HOST:PORT or yarn"
-        raise SpecError("--master", [f"{master!r:.100} is no master of Spark; {how}"])
+        raise SpecError("Spark", [f"{master!r:.100} is no master of Spark; {how}"])
 
 
 @contextmanager
