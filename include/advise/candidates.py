@@ -8,7 +8,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from include.advise.replay import ReplayConditions, setting_for
-from include.advise.request import BY_BUSY_TIME, END_TO_END, FIXED, SUITABLE, WHOLE_WAY
+from include.advise.request import (
+    BY_BUSY_TIME,
+    END_TO_END,
+    FIXED,
+    MOST_INSTANCES,
+    SUITABLE,
+    WHOLE_WAY,
+)
 from include.controllers import CONTROLLERS
 from include.controllers.base import Controller, Setting
 from include.experiment.options import checked_options, option_types, parsed_options
@@ -63,11 +70,16 @@ def policy(controller: str, options: Mapping[str, Any], conditions: ReplayCondit
     values, problems = checked_options(controller, build, options)
     if problems:
         raise SpecError(controller, problems)
+    asked = values.get(CAPPED, 0)
     if CAPPED in option_types(build):
         values.setdefault(CAPPED, conditions.max_instances)
     made = Policy(controller, controller, values)
-    if wrong := list(made.build(setting_for(1.0, conditions)).problems()):
+    built = made.build(setting_for(1.0, conditions))
+    if wrong := list(built.problems()):
         raise SpecError(controller, wrong)
+    if max(asked, *built.initial_instances().values()) > MOST_INSTANCES:
+        problem = f"a replay has at most {MOST_INSTANCES} instances; ask for fewer"
+        raise SpecError(controller, [problem])
     return made
 
 

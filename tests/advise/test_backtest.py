@@ -283,6 +283,8 @@ def test_the_command_sorts_rows_where_it_is_asked_to(
         (["--map", "rate=nowhere"], ["nowhere"]),
         (["--start-up-s", "-5", "--restart-s", "nan"], ["--start-up-s: write", "--restart-s: wr"]),
         (["--start-up-s", "inf", "--restart-s", "3601"], ["got inf", "got 3601"]),
+        (["--set", "max_instances=1000000000"], ["has at most 2000 instances"]),
+        (["--controller", "fixed", "--set", "instances_each=900000000"], ["at most 2000"]),
         (["--set", "target_cpu=nan"], ["hpa.target_cpu: must be a finite number, got 'nan'"]),
         (["--set", "target_cpu=.nan"], ["hpa.target_cpu: must be a finite number, got nan"]),
         (["--controller", "tide", "--set", "interval_s=nan"], ["interval_s: must be a finite"]),
