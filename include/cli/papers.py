@@ -80,13 +80,15 @@ def _conduct(
     from include.experiment.size import size_of
     from include.results.tables.quarantine import read_quarantine, sentences
     from include.runs.batch import require_complete, run_batch
+    from include.runs.stored import mark_asked
     from include.studies.publish import conclude
 
     root, points = root.resolve(), study.runs(seeds)
     typer.echo(f"{size_of(points)}. Runs that are measured already are reused.")
+    runs = [run.run_id for run in points]
+    mark_asked(root / study.experiment, runs)
     progress = Progress(len(points))
     require_complete(run_batch(points, root, processes=processes or None, report=progress.finished))
-    runs = [run.run_id for run in points]
     results = conclude(study, root, runs, database, typer.echo)
     typer.echo(f"{study.title}\n{study.summary(results)}")
     for sentence in sentences(read_quarantine(root / study.experiment)):

@@ -314,7 +314,8 @@ def alone_in(folder: Path, what: str) -> Iterator[None]:
         folder.mkdir(parents=True, exist_ok=True)
         file = (folder / LOCK).open("a")
     except OSError as error:
-        raise SetupError(f"{folder} cannot be written ({error.strerror})") from error
+        how = "make it writable, or name another folder"
+        raise SetupError(f"{folder} cannot be written ({error.strerror}); {how}") from error
     with file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -198,6 +198,9 @@ def test_two_do_not_write_into_one_folder(tmp_path: Path) -> None:
         pass
     with alone_in(tmp_path, "records"):
         pass
+    (tmp_path / "file").touch()
+    with pytest.raises(SetupError, match="name another folder"), alone_in(tmp_path / "file", "x"):
+        pass
 
 
 def test_what_blocks_elsewhere_is_no_second_process(tmp_path: Path) -> None:

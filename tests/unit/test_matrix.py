@@ -160,6 +160,12 @@ def test_seeds_of_the_command_line_are_checked_in_the_same_words(
     assert not list(tmp_path.iterdir())
 
 
+def test_a_study_that_cannot_be_written_ends_before_its_first_run(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    message = refused("reproduce", "--root", tmp_path / "file")
+    assert "asked.json cannot be written" in message
+
+
 def test_runs_are_counted_before_any_is_made(tmp_path: Path) -> None:
     """The product has 10**15 runs: whoever makes one after the other does not come to an end."""
     many = list(range(1, 100_001))
