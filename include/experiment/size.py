@@ -53,6 +53,8 @@ class ExperimentSize:
     memory_bytes: float
     real_time_runs: int = 0
     real_time_s: float = 0.0
+    idle_runs: int = 0
+    """In which nothing arrives."""
 
     def __str__(self) -> str:
         parts = [self._by_the_clock()] if self.real_time_runs else []
@@ -80,6 +82,9 @@ class ExperimentSize:
 
     def problems(self, memory_bytes: float) -> Iterator[str]:
         """Why it cannot run on a machine with so much memory."""
+        if self.idle_runs:
+            how = "raise the level, let tenants join earlier, or make the runs longer"
+            yield f"nothing would ever arrive in {self.idle_runs} of {self.runs} runs; {how}"
         less = "lower the level, shorten the runs, or take values out"
         if self.time_s > MOST_S:
             yield f"this takes more than a day ({self}); {less}"
@@ -104,11 +109,12 @@ def size_of(points: Sequence[RunSpec]) -> ExperimentSize:
         for point in points
         if not TESTBEDS[point.testbed].real_time
     )
-    runs = 0
+    runs = idle_runs = 0
     executions = time_s = largest_s = memory_bytes = 0.0
     for text, count in alike.items():
         spec = RunSpec.from_json(text)
         total, busiest = executions_of(spec)
+        idle_runs += 0 if total else count
         per_s = EXECUTIONS_PER_S.get(spec.testbed, LEAST_PER_S)
         run_s = total / per_s + spec.duration_s / 3600 * RUN_S_PER_HOUR
         runs, executions = runs + count, executions + count * total
@@ -122,6 +128,7 @@ def size_of(points: Sequence[RunSpec]) -> ExperimentSize:
         memory_bytes=memory_bytes * cores,
         real_time_runs=len(by_the_clock),
         real_time_s=sum(map(_clock_s, by_the_clock)),
+        idle_runs=idle_runs,
     )
 
 

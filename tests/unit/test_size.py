@@ -40,6 +40,16 @@ def test_seeds_multiply():
     assert three.runs == 3
 
 
+def test_runs_in_which_nothing_arrives_are_told(tmp_path):
+    (tmp_path / "late.yaml").write_text(
+        "name: late\ntenants: [{name: a, topology: linear, joins_s: 700}]"
+    )
+    raw = {"name": "mine", "controllers": "btu", "patterns": "constant", "topology": "late.yaml"}
+    (tmp_path / "mine.yaml").write_text(json.dumps(raw | {"duration_min": 10, "seeds": [1, 2]}))
+    with pytest.raises(SpecError, match="nothing would ever arrive in 2 of 2 runs; raise"):
+        runs_in_file(tmp_path / "mine.yaml")
+
+
 def test_real_time_takes_its_time():
     by_the_clock = replace(SPEC, testbed="flink", calibration="manufacturing_fast", duration_min=90)
     size = size_of([SPEC, by_the_clock, replace(by_the_clock, seed=2)])
