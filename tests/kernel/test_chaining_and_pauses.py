@@ -12,6 +12,7 @@ from include.model.decision import (
     StartInstance,
     StopInstance,
 )
+from include.model.errors import SpecError
 from include.model.topology import Topology
 from include.testbeds.simulated import kernel
 from include.testbeds.simulated.testbed import SimulatedTestbed
@@ -130,16 +131,23 @@ def starts_s(testbed: SimulatedTestbed) -> list[float]:
     return [round(t - 0.4, 6) for t in done["time_s"]]
 
 
-def test_state_moves_before_an_instance_is_ready_and_after_one_is_stopped():
-    testbed = a_testbed(pause_on_start_s=2.5, pause_on_stop_s=3.0)
+@pytest.mark.parametrize("of_operator", [{}, {"operator_pause_s": {"O1": 3.0}}])
+def test_state_moves_before_an_instance_is_ready_and_after_one_is_stopped(of_operator):
+    usual_s = 60.0 if of_operator else 3.0
+    testbed = a_testbed(pause_on_start_s=usual_s, pause_on_stop_s=usual_s, **of_operator)
     apply_at(testbed, 1.5, StartInstance("O1", "host-1"))  # ready at 11.5
     apply_at(testbed, 20.5, StopInstance("O1-2"))
     testbed.advance_to(30.0)
     started_s = starts_s(testbed)
-    # An item a second; two instances catch up with what has waited for 2.5 s at once.
+    # An item a second; two instances catch up with what has waited for 3 s at once.
     assert started_s[:9] == [float(i) for i in range(9)]
     assert [t for t in started_s if 9 <= t < 12] == [11.5, 11.5, 11.9]
     assert [t for t in started_s if 20.5 <= t < 24.5] == [23.5, 23.9, 24.3]
+
+
+def test_a_pause_of_an_unknown_operator_is_refused():
+    with pytest.raises(SpecError, match="operator_pause_s: unknown operator 'O9'"):
+        a_testbed(operator_pause_s={"O9": 3.0})
 
 
 def test_pauses_of_operators_are_observed_once_they_are_over():

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, ClassVar, Self
+from typing import Annotated, ClassVar
 
 from pydantic import AfterValidator, Field
 
-from include.model.errors import SpecError, unknown_name
-from include.model.topology import Topology
 from include.testbeds.calibrations import LaterSettings, Parameters, calibration_folders
 from include.testbeds.virtual import calibration as virtual
 from include.testbeds.virtual.calibration import Bounds, NotNegative, Positive, Share
 
 FOLDERS = calibration_folders("flow", Path(__file__).parent)
-BY_OPERATOR = ("key_groups", "pass_s", "rest_s")
-"""Settings of some operators; a name that the topology does not have is refused."""
 
 
 class JobRestart(virtual.HotPhase):
@@ -38,10 +34,13 @@ class FlowCalibration(virtual.VirtualCalibration):
     }  # fmt: skip
 
     IGNORED: ClassVar[tuple[str, ...]] = (
-        "buffer_items", "cpu_drift", "cpu_in_pause", "held_mb", "pause_on_start_s",
-        "pause_on_stop_s", "prefetch", "transfer_ms",
+        "buffer_items", "cpu_drift", "cpu_in_pause", "held_mb", "operator_pause_s",
+        "pause_on_start_s", "pause_on_stop_s", "prefetch", "transfer_ms",
     )  # fmt: skip
     """What the per-item testbed has and amounts do not."""
+    BY_OPERATOR: ClassVar[tuple[str, ...]] = (
+        *virtual.VirtualCalibration.BY_OPERATOR, "key_groups", "pass_s", "rest_s",
+    )  # fmt: skip
 
     step_s: Positive = 1
     local_latency_ms: NotNegative | None = None
@@ -65,22 +64,6 @@ class FlowCalibration(virtual.VirtualCalibration):
     """CPU of instances is the mean of so long, read once in that time; 0: every reading."""
     input_items: Annotated[int, Field(ge=0)] = 0
     sources_keep: bool = False
-
-    def complete(self, topology: Topology) -> Self:
-        """With a service time for every operator. Raises SpecError with all that is wrong."""
-        unknown = [
-            f"{setting}: {unknown_name('operator', name, topology.operator)}"
-            for setting in BY_OPERATOR
-            for name in getattr(self, setting)
-            if name not in topology.operator
-        ]
-        try:
-            completed = super().complete(topology)
-        except SpecError as error:
-            raise SpecError(error.source, [*error.problems, *unknown]) from None
-        if unknown:
-            raise SpecError(f"topology {topology.name}", unknown)
-        return completed
 
 
 def _periods(periods: tuple[tuple[float, ...], ...]) -> tuple[tuple[float, ...], ...]:

@@ -186,7 +186,7 @@ class SimulatedTestbed(VirtualTestbed):
         if self.job:
             self.job.start(instance)
         self.network.add_server(instance.row, instance.number, host.number, instance.ready_us)
-        pause_us = us(self.cloud.calibration.pause_on_start_s)
+        pause_us = self._pause_us(operator, self.cloud.calibration.pause_on_start_s)
         if pause_us and self.now_us:
             self._pause(instance, max(self.now_us, instance.ready_us - pause_us), instance.ready_us)
         self.cloud.log(self.now_us, activity, operator, instance.name, host.name)
@@ -202,9 +202,12 @@ class SimulatedTestbed(VirtualTestbed):
             instance.killed_us = self.now_us + us(serves_s)
             return
         self.network.close_server(instance.row, instance.number, self.now_us)
-        pause_us = us(self.cloud.calibration.pause_on_stop_s)
+        pause_us = self._pause_us(instance.operator, self.cloud.calibration.pause_on_stop_s)
         if pause_us and instance.ready_us <= self.now_us:
             self._pause(instance, self.now_us, self.now_us + pause_us)
+
+    def _pause_us(self, operator: str, usual_s: float) -> int:
+        return us(self.cloud.calibration.operator_pause_s.get(operator, usual_s))
 
     def _pause(self, instance: VirtualInstance, from_us: int, until_us: int) -> None:
         self.network.pause(instance.row, from_us, until_us)

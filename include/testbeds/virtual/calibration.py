@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from include.model.errors import SpecError
+from include.model.errors import SpecError, unknown_name
 from include.model.topology import Topology
 from include.testbeds.calibrations import (
     LaterSettings,
@@ -109,9 +109,12 @@ class VirtualCalibration(LaterSettings, BaseModel):
             "cpu_residual_block",
             "cpu_residuals",
             "host_release_s",
+            "operator_pause_s",
             "rescale",
         }
     )
+    BY_OPERATOR: ClassVar[tuple[str, ...]] = ("operator_pause_s",)
+    """Settings of some operators; a name that the topology does not have is refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -145,6 +148,8 @@ class VirtualCalibration(LaterSettings, BaseModel):
     pause_on_start_s: NotNegative = 0
     pause_on_stop_s: NotNegative = 0
     """Time without new items while state moves: before an instance is ready, and after a stop."""
+    operator_pause_s: dict[str, NotNegative] = {}
+    """By operator: its pause at either, in place of these two."""
     cpu_in_pause: Share = 0
     transfer_ms: NotNegative = 0
     """Mean transfer time of an item (exponential); adds to its age but uses no CPU."""
@@ -162,15 +167,26 @@ class VirtualCalibration(LaterSettings, BaseModel):
     """By operator: memory of each instance, and of the state divided among all instances."""
 
     def complete(self, topology: Topology) -> Self:
-        """Fill in every operator's service time. Raises SpecError naming operators without one, or
-        operators that run in others' instances, which can hold no items of theirs.
+        """Fill in every operator's service time. Raises SpecError naming operators without one,
+        unknown ones, or operators that run in others' instances, which can hold no items of theirs.
         """
         if self.prefetch and (inside := [op.name for op in topology.operators if op.runs_in]):
             problem = f"prefetch must be 0: {', '.join(inside)} has no instances of its own"
             raise SpecError(f"topology {topology.name}", [problem])
         if problems := list(self._wrong_buffers(topology)):
             raise SpecError(f"topology {topology.name}", problems)
-        service_ms = service_times(self.service_ms, topology)
+        unknown = [
+            f"{setting}: {unknown_name('operator', name, topology.operator)}"
+            for setting in self.BY_OPERATOR
+            for name in getattr(self, setting)
+            if name not in topology.operator
+        ]
+        try:
+            service_ms = service_times(self.service_ms, topology)
+        except SpecError as error:
+            raise SpecError(error.source, [*error.problems, *unknown]) from None
+        if unknown:
+            raise SpecError(f"topology {topology.name}", unknown)
         return self.model_copy(update={"service_ms": service_ms})
 
     def _wrong_buffers(self, topology: Topology) -> Iterator[str]:
