@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -103,10 +103,11 @@ def decide(
     setting: Setting = SETTING,
     paused_s: float = 0.0,
     job_paused_s: float = 0.0,
+    unpaused: Collection[str] = (),
     **options: float,
 ) -> Decision:
-    """``paused_s``: how long each of three changes stopped its operator; ``job_paused_s``: what
-    each of two starts of the job took, if it starts as a whole."""
+    """``paused_s``: how long a change of each operator but the ``unpaused`` stopped it;
+    ``job_paused_s``: what each of two starts of the job took, if it starts as a whole."""
     samples = [
         structs.replace(
             a_sample(name, (waiting or {}).get(name, 0)),
@@ -121,8 +122,9 @@ def decide(
         job_starts=3,
         job_changes=2,
         job_paused_in_all_s=2 * job_paused_s,
-        operator_pauses=3,
-        operator_paused_in_all_s=3 * paused_s,
+        operator_pauses={
+            name: (0, 0.0) if name in unpaused else (1, paused_s) for name in FLOW.names
+        },
     )
     return Tide(setting=setting, **options).decide(memory, observation)[1]
 

@@ -121,11 +121,10 @@ class Observation:
     """How many of them because instances were to come or go; the others followed a failure."""
     job_paused_in_all_s: float = 0.0
     """For how long nothing came out, over ``job_changes``."""
-    operator_pauses: int = 0
-    """How often an operator stood still since the run began because instances of it came or went,
-    over all operators; what overlaps is one. Pauses of the whole job are not among them."""
-    operator_paused_in_all_s: float = 0.0
-    """For how long, over ``operator_pauses``."""
+    operator_pauses: Mapping[str, tuple[int, float]] = field(default_factory=dict)
+    """By operator whose instances came or went since the run began: how often it stood still for
+    that, and for how many seconds in all. Pauses that overlap are one; those of the whole job are
+    not among them."""
 
     def serving(self, operator: str) -> tuple[InstanceSample, ...]:
         """Instances of the operator that run or start, in order of their start."""

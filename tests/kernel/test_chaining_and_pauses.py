@@ -161,12 +161,20 @@ def test_pauses_of_operators_are_observed_once_they_are_over():
             apply_at(testbed, t_s, StopInstance("O1-3"))
         testbed.advance_to(t_s)
         observation = testbed.look("another")  # as often as anyone likes
-        seen[t_s] = observation.operator_pauses, observation.operator_paused_in_all_s
+        seen[t_s] = observation.operator_pauses.get("O1")
         testbed.take_measurements()
         testbed = resumed(testbed)
     assert seen == {
-        11.0: (0, 0.0), 11.5: (1, 2.5), 21.0: (1, 2.5), 23.0: (1, 2.5), 24.5: (2, 6.0)
+        11.0: None, 11.5: (1, 2.5), 21.0: (1, 2.5), 23.0: (1, 2.5), 24.5: (2, 6.0)
     }  # fmt: skip
+
+
+def test_without_pauses_nothing_waits():
+    testbed = a_testbed()
+    apply_at(testbed, 1.5, StartInstance("O1", "host-1"))
+    testbed.advance_to(20.0)
+    assert testbed.look().operator_pauses == {"O1": (0, 0.0)}
+    assert starts_s(testbed) == [float(i) for i in range(20)]
 
 
 def cpu_shares(testbed: SimulatedTestbed, until_s: float) -> list[float]:

@@ -12,7 +12,7 @@ import pytest
 
 import include
 from include.controllers.base import Delays
-from include.controllers.tide.changes import Pauses
+from include.controllers.tide.changes import Pauses, pauses_of
 from include.controllers.tide.controller import LONG_BTU_S, Tide
 from include.experiment.run import resolve
 from include.model.decision import (
@@ -56,6 +56,13 @@ class TestWhatAChangeCosts:
         assert actions_of(decide(remembered(), [host], running), StartInstance)
         paused = decide(remembered(), [host], running, paused_s=60.0)
         assert not actions_of(paused, StartInstance)
+        apart = decide(remembered(), [host], running, paused_s=60.0, unpaused=["O2"])
+        assert actions_of(apart, StartInstance) == [StartInstance("O2", "h1")]
+
+    def test_an_operator_that_never_paused_has_none_and_the_others_the_mean(self) -> None:
+        seen = {"O1": (2, 30.0), "O2": (0, 0.0), "O3": (1, 33.0)}
+        assert pauses_of(["O1", "O2", "O3", "O4"], seen).tolist() == [21, 0, 21, 21]
+        assert pauses_of(["O1", "O2"], {"O2": (0, 0.0)}).tolist() == [0, 0]
 
     @pytest.mark.parametrize(("waiting", "starts"), [(90, False), (300, True)])
     def test_one_that_saves_more_is(self, waiting: int, starts: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,7 +25,7 @@ class Pauses:
     rate_per_s: Array
     waiting: Array
     """Waiting items that the instances could work on."""
-    change_s: float = 0.0
+    change_s: Array | float = 0.0
     """Pause of an operator when instances of it start or stop."""
     job_s: float = 0.0
     """Pause of the whole job when anything starts or stops."""
@@ -39,12 +40,12 @@ class Pauses:
     @property
     def of_operators(self) -> bool:
         """Whether a change stops its operator."""
-        return self.change_s > 0
+        return bool(np.any(self.change_s))
 
     @property
     def waiting_without(self) -> Array:
         """Waiting items but those that a pause piles up, or each change would ask for the next."""
-        pause_s = max(self.change_s, self.job_s)
+        pause_s = np.maximum(self.change_s, self.job_s)
         return np.maximum(0.0, self.waiting - self.rate_per_s * pause_s)
 
     def saved(self, loss: Loss, before: Array, after: Array) -> Array:
@@ -56,11 +57,11 @@ class Pauses:
         late_before = loss.late_in(self.lasts_s, before, self.waiting)
         return late_before - self._late(loss, after, self.waiting, pause_s)
 
-    def cost_per_s(self, loss: Loss, instances: Array, pause_s: float) -> Array:
+    def cost_per_s(self, loss: Loss, instances: Array, pause_s: Array | float) -> Array:
         """Items by operator that a pause makes late, spread over the time that a change lasts."""
-        if not pause_s:
-            return np.zeros_like(self.waiting)
         calm = np.zeros_like(self.waiting)
+        if not np.any(pause_s):
+            return calm
         without = loss.late_in(self.lasts_s, instances, calm)
         return (self._late(loss, instances, calm, calm + pause_s) - without) / self.lasts_s
 
@@ -70,3 +71,13 @@ class Pauses:
         left_s = np.maximum(0.0, self.lasts_s - pause_s)
         late = loss.late_in(left_s, instances, waiting + paused)
         return loss.load.counts * paused + late
+
+
+def pauses_of(names: Sequence[str], seen: Mapping[str, tuple[int, float]]) -> Array:
+    """Pause of each operator, from how often operators paused so far, and for how long in all.
+
+    One whose instances came or went without a pause has none; the others have the mean of all.
+    """
+    times = sum(times for times, _ in seen.values())
+    mean_s = sum(paused_s for _, paused_s in seen.values()) / max(1, times)
+    return np.array([mean_s if seen.get(name, (1, 0.0))[0] else 0.0 for name in names])

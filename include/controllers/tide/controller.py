@@ -10,7 +10,7 @@ import numpy as np
 
 from include.controllers.base import Setting
 from include.controllers.plan import Plan
-from include.controllers.tide.changes import LASTS_S, Pauses
+from include.controllers.tide.changes import LASTS_S, Pauses, pauses_of
 from include.controllers.tide.estimates import (
     Flow,
     Load,
@@ -207,11 +207,11 @@ class Tide:
 
     def _pauses(self, load: Load, observation: Observation) -> Pauses:
         """What a change stops: as seen so far, of operators and of the job."""
-        times, changes = observation.operator_pauses, observation.job_changes
+        changes = observation.job_changes
         return Pauses(
             load.rate_per_s,
             load.waiting,
-            observation.operator_paused_in_all_s / times if times else 0.0,
+            pauses_of(self._flow.names, observation.operator_pauses),
             observation.job_paused_in_all_s / changes if changes else 0.0,
             min(LASTS_S, observation.now_s / changes) if changes else LASTS_S,
         )

@@ -178,9 +178,7 @@ class FlowCloud(VirtualCloud):
         return self.calibration.rescale_pause_s + moved_s
 
     def _pause(self, one: VirtualInstance, from_us: int, length_s: float) -> None:
-        if length_s > 0:
-            until_us = from_us + us(length_s)
-            self.pauses_us.append((one.row, from_us, until_us, one.number))
+        self.pauses_us.append((one.row, from_us, from_us + us(length_s), one.number))
 
     def _starts(self, number: int, now_us: int) -> bool:
         one = self.fleet.instances.get(number)

@@ -187,7 +187,7 @@ class SimulatedTestbed(VirtualTestbed):
             self.job.start(instance)
         self.network.add_server(instance.row, instance.number, host.number, instance.ready_us)
         pause_us = self._pause_us(operator, self.cloud.calibration.pause_on_start_s)
-        if pause_us and self.now_us:
+        if self.now_us:
             self._pause(instance, max(self.now_us, instance.ready_us - pause_us), instance.ready_us)
         self.cloud.log(self.now_us, activity, operator, instance.name, host.name)
         return instance
@@ -203,14 +203,15 @@ class SimulatedTestbed(VirtualTestbed):
             return
         self.network.close_server(instance.row, instance.number, self.now_us)
         pause_us = self._pause_us(instance.operator, self.cloud.calibration.pause_on_stop_s)
-        if pause_us and instance.ready_us <= self.now_us:
+        if instance.ready_us <= self.now_us:
             self._pause(instance, self.now_us, self.now_us + pause_us)
 
     def _pause_us(self, operator: str, usual_s: float) -> int:
         return us(self.cloud.calibration.operator_pause_s.get(operator, usual_s))
 
     def _pause(self, instance: VirtualInstance, from_us: int, until_us: int) -> None:
-        self.network.pause(instance.row, from_us, until_us)
+        if until_us > from_us:
+            self.network.pause(instance.row, from_us, until_us)
         self.cloud.pauses_us.append((instance.row, from_us, until_us, instance.number))
 
     def _set_speeds(self) -> None:

@@ -39,10 +39,8 @@ class VirtualCloud:
     events: list[tuple[float, str, str, str]] = field(default_factory=list)
     pauses_us: list[tuple[int, int, int, int]] = field(default_factory=list)
     """(operator, from, until, instance whose coming or going is the reason, or NOBODY)."""
-    pauses: int = 0
-    """How often operators have paused for their instances."""
-    paused_us: int = 0
-    """For how long, over ``pauses``."""
+    over_us: dict[int, tuple[int, int]] = field(default_factory=dict)
+    """As :meth:`paused`, of the pauses that are not kept any more."""
 
     def lease(self, action: LeaseHost, now_us: int) -> VirtualHost:
         draws = self.draws
@@ -146,10 +144,10 @@ class VirtualCloud:
             detail = f"its copy {copy.name} ended before it was ready"
             self.events.append((now_us / 1e6, "migration_undone", instance.name, detail))
 
-    def paused(self, now_us: int) -> tuple[int, int]:
-        """How often operators have paused for their instances, and for how long; both are over.
+    def paused(self, now_us: int) -> dict[int, tuple[int, int]]:
+        """By row: how often an operator paused when its instances came or went, and for how long.
 
-        Pauses of an operator that overlap are one.
+        Only what is over. Pauses that overlap are one; (0, 0) if it never paused.
         """
         periods: list[list[int]] = []  # operator, from, until
         for row, from_us, until_us, number in sorted(self.pauses_us):
@@ -159,8 +157,12 @@ class VirtualCloud:
                 periods[-1][2] = max(periods[-1][2], until_us)
             else:
                 periods.append([row, from_us, until_us])
-        over_us = [until_us - from_us for _, from_us, until_us in periods if until_us <= now_us]
-        return self.pauses + len(over_us), self.paused_us + sum(over_us)
+        over_us = dict(self.over_us)
+        for row, from_us, until_us in periods:
+            if until_us <= now_us:
+                times, total_us = over_us.get(row, (0, 0))
+                over_us[row] = times + (until_us > from_us), total_us + until_us - from_us
+        return over_us
 
     def forget_pauses(self, now_us: int) -> None:
         """Keep no pauses of operators that do not pause any more; they stay counted."""
@@ -171,11 +173,9 @@ class VirtualCloud:
             if pause[2] > now_us or (pause[3] != NOBODY and pause[0] in pausing)
         ]
         if len(left) < len(self.pauses_us):
-            times, total_us = self.paused(now_us)
+            over_us = self.paused(now_us).items()
+            self.over_us |= {row: over for row, over in over_us if row not in pausing}
             self.pauses_us = left
-            times_left, left_us = self.paused(now_us)
-            self.pauses += times - times_left
-            self.paused_us += total_us - left_us
 
     def log(
         self, now_us: int, activity: str, operator: str = "", instance: str = "", host: str = ""
@@ -187,13 +187,13 @@ class VirtualCloud:
         return {
             "fleet": self.fleet.to_plain(),
             "pauses_us": self.pauses_us,
-            "paused": (self.pauses, self.paused_us),
+            "over_us": list(self.over_us.items()),
         }
 
     def load_plain(self, plain: dict[str, Any]) -> None:
         self.fleet = VirtualFleet.from_plain(plain["fleet"], VirtualHost, VirtualInstance)
         self.pauses_us = [tuple(pause) for pause in plain["pauses_us"]]
-        self.pauses, self.paused_us = plain["paused"]
+        self.over_us = {row: (times, total_us) for row, (times, total_us) in plain["over_us"]}
 
     def take_tables(self) -> dict[str, dict[str, Any]]:
         """Scaling activities and events since the last call, as columns; no empty tables."""

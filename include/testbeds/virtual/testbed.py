@@ -191,7 +191,7 @@ class VirtualTestbed(Testbed, Actuator[VirtualHost, VirtualInstance]):
             gone = self.drained()
         now_us, monitor = self.now_us, self.monitor
         monitor.catch_up()
-        pauses, paused_us = self.cloud.paused(now_us)
+        paused = self.cloud.paused(now_us)
         missed, sources = monitor.reading.missed, self.config.topology.sources
         published = zip((source.name for source in sources), self._published, strict=True)
         here = [
@@ -207,8 +207,11 @@ class VirtualTestbed(Testbed, Actuator[VirtualHost, VirtualInstance]):
                 instance.name: monitor.instance_sample(instance, now_us) for instance in here
             },
             published_in_all={} if missed else dict(published),
-            operator_pauses=pauses,
-            operator_paused_in_all_s=paused_us / 1e6,
+            operator_pauses={
+                name: (paused[row][0], paused[row][1] / 1e6)
+                for name, row in self.cloud.rows.items()
+                if row in paused
+            },
         )
 
     # ------------------------------------------------------------- recording
