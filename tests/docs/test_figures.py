@@ -107,6 +107,16 @@ def test_cells_in_which_a_change_pauses_or_operators_stall(
     assert round(sum(totals) / cells, 2) == share
 
 
+def test_pauses_that_differ() -> None:
+    lowest, cells = stated(r"is the lowest in (\d+) of (\d+) cells", "docs/tide.md")
+    by = table("tide_pauses_apart").pivot_table(
+        index=["conditions", *CELL], columns="controller", values=f"strict_{TOTAL}"
+    )
+    by = by.dropna()  # threshold does not look at prices, and has those of every BTU
+    best = by.drop(columns="tide").min(axis=1)
+    assert (int((by["tide"] < best).sum()), len(by)) == (lowest, cells)
+
+
 def test_loads_that_do_not_come_back() -> None:
     lowest, cells = stated(r"lowest in (\d+) of (\d+), 0\.77 of that of the best", "docs/tide.md")
     by = table("tide_long").pivot_table(
