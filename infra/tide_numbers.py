@@ -30,8 +30,11 @@ MODULES = [
     import_module(f"{tide.__name__}.{module.name}")
     for module in pkgutil.iter_modules(tide.__path__)
 ]
-NO_CHOICE = {"setting", "interval_s", "end_to_end", "FIRST", "ROUNDING_S", "TURNS", "MORE"}
-"""What a run is about; a value above all others, a tolerance, and how much is computed at once."""
+NO_CHOICE = {
+    "setting", "interval_s", "end_to_end", "FIRST", "MOST_CARE", "ROUNDING_S", "TURNS", "MORE",
+}  # fmt: skip
+"""What a run is about; a value above all others, a bound of an option, a tolerance, and how much is
+computed at once."""
 LOADS: Mapping[str, Mapping[str, Any]] = {
     "stepwise": {"pattern": "stepwise", "seed": 31},
     "walk": {"pattern": "random_walk", "seed": 931},

@@ -85,8 +85,9 @@ def lines_of(day: Sequence[StatusPoint], now_s: float) -> dict[str, Any]:
     def drawn(colour: str, width: float, points: Sequence[tuple[float, int]]) -> Markup:
         if not points:
             return Markup()
-        steps = step_path([(at_s - since_s, value) for at_s, value in points])
-        return Markup(panel.holding(line(colour, width, f"{steps}H{length_s:g}")))
+        until_now = [*points, (now_s, points[-1][1])]
+        steps = step_path([(at_s - since_s, value) for at_s, value in until_now])
+        return Markup(panel.holding(line(colour, width, steps)))
 
     wanted: dict[str, list[tuple[float, int]]] = {}
     for point in day:
