@@ -121,6 +121,11 @@ class FreeCapacities(MutableMapping[str, FreeCapacity]):
         left = self._numbers[2:4, self._numbers[4] > 0] if only_up else self._numbers[2:4]
         return Capacity(*left.max(axis=1, initial=0.0).tolist())
 
+    @property
+    def up(self) -> set[str]:
+        """Hosts that are up."""
+        return {self._hosts[place] for place in np.flatnonzero(self._numbers[4]).tolist()}
+
     def reserve_best(
         self, operators: Iterable[Operator], *, only_up: bool = False
     ) -> list[str | None]:

@@ -85,9 +85,9 @@ class Plan:
             instance for instance in self._observation.instances.values() if instance.host in place
         ]
         at = np.array([place[instance.host] for instance in held], dtype=np.int64)
-        needs = [self.operator(instance.operator) for instance in held]
-        cpu_cores = np.bincount(at, [op.cpu_cores for op in needs], len(place))
-        memory_mb = np.bincount(at, [op.memory_mb for op in needs], len(place))
+        row = np.array([self._place[instance.operator] for instance in held], dtype=np.int64)
+        needs = np.array([(op.cpu_cores, op.memory_mb) for op in map(self.operator, self._place)])
+        cpu_cores, memory_mb = (np.bincount(at, need[row], len(place)) for need in needs.T)
         total = self._setting.flavor.capacity
         all_of = np.ones(len(place))
         numbers = (
@@ -193,13 +193,14 @@ class Plan:
 
     def counts_on(self, hosts: Collection[str]) -> NDArray[np.int64]:
         """Instances on ``hosts`` that this plan can still stop or move, shape (operators,)."""
+        place, gone, holding = self._place, self._gone, self._observation.holding
         rows = [
-            self._place[instance.operator]
+            place[instance.operator]
             for host in hosts
-            for instance in self._observation.holding(host)
-            if not instance.stopping and instance.instance not in self._gone
+            for instance in holding(host)
+            if not instance.stopping and instance.instance not in gone
         ]
-        return np.bincount(np.array(rows, dtype=np.int64), minlength=len(self._place))
+        return np.bincount(np.array(rows, dtype=np.int64), minlength=len(place))
 
     def on_host(self, host: str) -> tuple[InstanceSample, ...]:
         """Instances on the host that this plan can still stop or move."""

@@ -308,8 +308,7 @@ class Tide:
         swaps: bool = True,
     ) -> None:
         """Fill hosts that are up first, where a place helps at once; then hosts that boot."""
-        up = {host for host in staying if plan.free[host].up}
-        now = Places(plan, loss, among, up)
+        now = Places(plan, loss, among, plan.free.up.intersection(staying))
         now.fill(self.least_gain, only_up=True)
         if swaps:
             counts = plan.counts.astype(np.float64)

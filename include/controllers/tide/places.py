@@ -54,7 +54,7 @@ class Places:
         gains = Gains(self._loss, self._instances, without)
         for rows, turns, saved in gains.in_turn(at_least):
             names = [self._names[row] for row in rows.tolist()]
-            counts, gain = (self._instances[rows] + turns).tolist(), saved.tolist()
+            counts, gain = (self._instances[rows].astype(int) + turns).tolist(), saved.tolist()
             reasons = _reasons(names, counts, gain)
             started = self._plan.start_each(names, reasons, only_up=only_up)
             left_out = np.ones(len(rows), dtype=np.bool_)
@@ -173,7 +173,7 @@ class Places:
 
     def _replace(self, leaving: dict[InstanceSample, float], row: int, gain: float) -> None:
         """Stop these instances of one host and start one of the operator ``row`` there."""
-        sentence, reason = _reason(self._names[row], self._instances[row], gain)
+        sentence, reason = _reason(self._names[row], int(self._instances[row]), gain)
         names = " and ".join(each.instance for each in leaving)
         verb = "gives its place" if len(leaving) == 1 else "give their places"
         why = f"{sentence}; {names} {verb}, costing {sum(leaving.values()):.1f}"
@@ -196,15 +196,15 @@ def _share(op: Operator, wants: Operator, left: Capacity) -> float:
 
 
 def _reasons(
-    names: Sequence[str], counts: Sequence[float], gains: Sequence[float]
+    names: Sequence[str], counts: Sequence[int], gains: Sequence[float]
 ) -> Callable[[Sequence[int]], Iterator[tuple[str, Reason]]]:
     """:func:`_reason` by position, called only for the started instances: it takes time."""
     return lambda rows: (_reason(names[i], counts[i], gains[i]) for i in rows)
 
 
-def _reason(name: str, count: float, gain: float) -> tuple[str, Reason]:
+def _reason(name: str, count: int, gain: float) -> tuple[str, Reason]:
     """Why an operator with ``count`` instances gets one more that saves ``gain`` late items/s."""
     if not count:
         return f"{name} has no instance", Reason.INSTANCE_LOST
-    sentence = f"{name} has {count:.0f} instances; one more saves {gain:.1f} late items/s"
+    sentence = f"{name} has {count} instances; one more saves {gain:.1f} late items/s"
     return sentence, Reason.SLO_AT_RISK
