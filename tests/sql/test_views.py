@@ -56,3 +56,16 @@ def test_a_reading_that_is_no_number_is_in_no_query_missing(
         own, tmp_path, {"host_utilisation": [str(part)]}, handed=handed, in_files=tmp_path
     )  # fmt: skip
     assert own.sql("SELECT COUNT(*) FROM host_utilisation WHERE memory_share > 1").first() == (1,)
+
+
+def test_rows_stay_in_the_order_of_their_files(spark: SparkSession, tmp_path: Path) -> None:
+    """Sums depend on it, in their last digit."""
+    part = tmp_path / "measurements" / "host_utilisation" / "experiment=e" / "run=r"
+    part.mkdir(parents=True)
+    schema = pa.schema(arrow_columns("host_utilisation")[:-2])
+    for file in range(50):
+        rows = [dict.fromkeys(schema.names) | {"time_s": float(file)}]
+        pq.write_table(pa.Table.from_pylist(rows, schema), part / f"part-{file:03}.parquet")
+    register(spark.newSession(), tmp_path, {"host_utilisation": [str(part)]}, in_files=tmp_path)
+    (one,) = (tmp_path / "host_utilisation").iterdir()
+    assert pq.ParquetFile(one).read()["time_s"].to_pylist() == list(range(50))

@@ -170,7 +170,10 @@ def _write_rows(target: Path, rows: ds.Dataset) -> None:
     groups = {"min_rows_per_group": _ROWS_AT_ONCE, "max_rows_per_group": _ROWS_AT_ONCE}
     try:
         target.mkdir()  # there are no files of no rows
-        ds.write_dataset(rows, target, format="parquet", file_options=options, **groups)
+        # In their order, in which Spark adds up numbers.
+        ds.write_dataset(
+            rows, target, format="parquet", file_options=options, preserve_order=True, **groups
+        )
     except OSError as error:
         how = "free some space there, or name another folder with TMPDIR"
         raise SetupError(f"{target} cannot be written ({error}); {how}") from error
