@@ -226,8 +226,8 @@ def run_all(
     with run_alone(spec, root):
         provision(spec, root, by)
         try:
-            session = _deployed(spec, root)
             replay_arrivals(spec, root)
+            session = _deployed(spec, root)  # last: nothing that can fail comes between
             return list(_windows(spec, root, 0, spec.windows - 1, report, session))
         finally:
             release(spec, root)

@@ -98,6 +98,14 @@ def test_killed_at_any_file_and_repeated_it_gives_the_same_bytes(whole, tmp_path
     assert {k: v for k, v in digests(tmp_path).items() if k not in left_over} == whole
 
 
+def test_without_arrivals_nothing_is_deployed(tmp_path, monkeypatch):
+    spec = a_spec()
+    monkeypatch.setattr(stages, "_arrivals_csv", lambda run: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        stages.run_all(spec, tmp_path)
+    assert not stages.store_of(spec, tmp_path).snapshot(0).is_file()
+
+
 def test_a_damaged_snapshot_says_what_to_do(tmp_path):
     spec = a_spec()
     snapshot = begun(spec, tmp_path, 1).snapshot(1)
