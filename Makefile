@@ -138,7 +138,7 @@ compose-up: compose-secrets  ## Build and start docker-compose.yaml; wait until 
 
 compose-try:  ## Run an experiment in it through the REST API, and print its tables
 	@python3 -m infra.airflow.first_experiment http://127.0.0.1:$${TIDEBENCH_PORT:-8080} .env
-	@docker compose exec -T worker python3 -c 'from pathlib import Path; from include.results.reports.summary import summary; from include.studies.peerj141.published import printed; print(summary(Path("/opt/tidebench/var/first"), printed))'
+	@docker compose exec -T worker python3 -c 'from pathlib import Path; from include.results.reports.summary import summary; from include.studies import printed; print(summary(Path("/opt/tidebench/var/first"), printed))'
 
 compose-leaks:  ## Search its logs, image, files and databases for its passwords
 	@python3 infra/compose/leaks.py

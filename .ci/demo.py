@@ -49,7 +49,7 @@ def main(arguments: list[str]) -> int:
         print(f"\nEverything that Airflow said is in {log}")
         return 1
     from include.results.reports.summary import summary
-    from include.studies.peerj141.published import printed
+    from include.studies import printed
 
     print(f"\n{summary(folder, printed)}\n\nAirflow's log: {log}")
     return 0
