@@ -306,7 +306,10 @@ def _setting_problems(
     if not problems:
         setting = setting_of(spec, topology, FLAVORS[spec.flavor])
         controller = factory(setting=setting, **values)
-        own = list(controller.problems()) or list(_too_many(spec, controller))
+        try:
+            own = list(controller.problems()) or list(_too_many(spec, controller))
+        except Exception as error:  # of a package that somebody installed, it may be anything
+            own = [f"it failed when it was asked ({type(error).__name__}: {error}); correct it"]
         yield from (f"{kind} {name}: {problem}" for problem in own)
 
 

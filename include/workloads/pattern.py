@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
-LEAST_HOLD_S = 1.0
+LEAST_HOLD_S = 0.1
 """No level of a pattern is shorter."""
 
 

@@ -26,6 +26,10 @@ class Mine(Fixed):
 
 REGISTERED = Registration(Mine, pays_by_btu=False, needs_peak=True, group=Group.OURS)
 
+class Fails(Mine):
+    def initial_instances(self):
+        raise RuntimeError("not today")
+
 class NoDataclass: ...
 
 @dataclass
@@ -81,6 +85,7 @@ def test_an_installed_package_announces_one_and_a_broken_one_is_left_out_of_list
         ("of_somebody:Other", "has no attribute 'Other'"),
         ("nowhere.at_all:Mine", "No module named 'nowhere'"),
         ("of_somebody:NoDataclass", "is no dataclass"),
+        ("of_somebody:Fails", "it failed when it was asked (RuntimeError: not today)"),
         ("of_somebody:Half", "lacks problems, initial_instances, initial_memory, decide"),
         (":", "cannot be imported"),
         ("os:system", "is no dataclass"),

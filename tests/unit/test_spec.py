@@ -81,8 +81,8 @@ def test_every_spec_that_comes_with_the_project_can_run(path):
         ({"monitor_every_s": 0.6, "btu_min": 0.01, "duration_min": 720}, "may be 20160; take"),
         ({"hosts": 10**9, "max_hosts": 10**9}, "hosts must be at most 10000"),
         ({"controller": "fixed", "controller_options": {"instances_each": 10**9}}, "start fewer"),
-        ({"pattern": "stepwise", "pattern_options": {"hold_s": 0.1}}, "hold_s must be at least 1"),
-        ({"pattern": "diurnal", "pattern_options": {"hour_s": 1}}, "hour_s must be at least 10"),
+        ({"pattern": "stepwise", "pattern_options": {"hold_s": 0.01}}, "must be at least 0.1"),
+        ({"pattern": "diurnal", "pattern_options": {"hour_s": 0.1}}, "hour_s must be at least 1 "),
         (
             {"pattern": "diurnal", "pattern_options": {"noise_cv": 1e200}},
             "from 0 to 10, got 1e+200",
