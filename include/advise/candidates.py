@@ -19,6 +19,7 @@ from include.advise.request import (
 from include.controllers import CONTROLLERS
 from include.controllers.base import Controller, Setting
 from include.experiment.options import checked_options, option_types, parsed_options
+from include.experiment.problems import registration_problems
 from include.model.errors import SpecError, unknown_name
 
 CAPPED = "max_instances"
@@ -64,12 +65,12 @@ def policy(controller: str, options: Mapping[str, Any], conditions: ReplayCondit
 
     Raises SpecError with everything that is wrong with name and options.
     """
-    if controller not in CONTROLLERS:
-        raise SpecError("controller", [unknown_name("controller", controller, CONTROLLERS)])
+    if why_not := registration_problems("controller", controller):
+        raise SpecError("controller", why_not)
     build = CONTROLLERS[controller].build
     values, problems = checked_options(controller, build, options)
     if problems:
-        raise SpecError(controller, problems)
+        raise SpecError("controller", problems)
     asked = values.get(CAPPED, 0)
     if CAPPED in option_types(build):
         values.setdefault(CAPPED, conditions.max_instances)

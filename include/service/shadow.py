@@ -21,9 +21,10 @@ from include.advise.candidates import CAPPED
 from include.controllers import CONTROLLERS
 from include.controllers.base import Controller, Setting
 from include.experiment.options import checked_options, option_types
+from include.experiment.problems import registration_problems
 from include.files.appended import AppendedRows, whole_lines
 from include.files.whole import json_bytes, read_json, write_bytes
-from include.model.errors import SpecError, StoreError, unknown_name
+from include.model.errors import SpecError, StoreError
 from include.model.observation import Observation
 from include.runs.advice import Advice, ask, reasons_of
 from include.runs.guard import planned
@@ -171,8 +172,8 @@ def asked_controllers(
             continue
         options_of[name][option] = value
     for name, own in options_of.items():
-        if name not in CONTROLLERS:
-            problems.append(unknown_name("controller", name, CONTROLLERS))
+        if why_not := registration_problems("controller", name):
+            problems += why_not
             continue
         if CONTROLLERS[name].needs_peak:
             problems.append(f"{name} has to know the peak, and nobody does")
@@ -271,7 +272,11 @@ class Shadow:
         )
         before = controller.initial_memory()
         adapter = TypeAdapter(type(before))
-        memory = before if shadowed.memory is None else adapter.validate_python(shadowed.memory)
+        try:
+            memory = before if shadowed.memory is None else adapter.validate_python(shadowed.memory)
+        except ValidationError as error:
+            problem = f"{self.folder / STATE} has the memory of another version of {name}"
+            raise StoreError(f"{problem}; name another folder") from error
         advice = ask(name, controller, memory, seen, setting)
         shadowed.memory = adapter.dump_python(advice.memory, mode="json")
         shadowed.mark, shadowed.looked_s = state.totals, time_s

@@ -56,7 +56,7 @@ def run_shadow(  # noqa: PLR0913  what a user may say
             flink.job_named(job)  # else each start without Flink writes two entries of the journal
         state.objective, state.prices = objective, prices
         shadow = Shadow(folder, state, terms, every_s=every_s, most_slots=most_slots)
-        last_wanted: dict[str, dict[str, int]] = {}
+        last_wanted: dict[str, list[tuple[str, int, bool]]] = {}
         last_acted: list[str] = []
         clock = SteadyClock()
         status = ShadowStatus(job, flink.url, every_s)
@@ -69,7 +69,7 @@ def run_shadow(  # noqa: PLR0913  what a user may say
             rows_of = shadow.turn(now, rates)
             status.polled(now, rates, rows_of)
             for name, rows in rows_of.items():
-                wanted = {row.operator: row.wanted for row in rows}
+                wanted = [(row.operator, row.wanted, row.failed) for row in rows]
                 if last_wanted.get(name) != wanted:
                     last_wanted[name] = wanted
                     advised(line_of(name, rows))
@@ -103,7 +103,8 @@ def line_of(name: str, rows: Sequence[Advised]) -> str:
     at = datetime.fromtimestamp(rows[0].time_s, UTC).strftime("%H:%M:%S")
     changed = [row for row in rows if row.changes]
     what = ", ".join(f"{row.operator} {row.instances} -> {row.wanted}" for row in changed)
-    return f"{at} {name:<18} {what or 'as it is'} ({(changed or rows)[0].because})"
+    what = what or ("failed" if rows[0].failed else "as it is")
+    return f"{at} {name:<18} {what} ({(changed or rows)[0].because})"
 
 
 def wish_of(advised: Sequence[Advised], at_s: float) -> Wish:

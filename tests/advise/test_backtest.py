@@ -195,6 +195,7 @@ def test_nothing_to_hold_it_against_is_refused(fitted: Recording, seen: Recordin
             {"targetcpu": 1, "tolerance": "much"},
             ["unknown option 'targetcpu'. Did you mean 'target_cpu'?", "hpa.tolerance"],
         ),
+        ("nowhere:Mine", {}, ["No module named 'nowhere'"]),
         (
             "hpa",
             {"target_cpu": 2, "stabilise_s": -1},

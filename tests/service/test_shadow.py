@@ -27,6 +27,7 @@ from include.service.observe import Terms, graph_of, observation_of, setting_of
 from include.service.rates import Totals, added, rates_between
 from include.service.record import Recorder
 from include.service.shadow import Shadow, ShadowState, asked_controllers, opened
+from include.service.shadow_loop import line_of
 from include.service.verdict import state_of
 from tests.command_line import refused, said
 from tests.service.flink_world import World
@@ -233,6 +234,8 @@ def test_one_that_fails_is_told_and_the_others_go_on(
     assert beside.state.controllers["broken"].advised[0].failed
     assert beside.state.controllers["broken"].advised[0].because == "ZeroDivisionError: no good"
     assert "hpa" in wanted[-1]
+    line = line_of("broken", beside.state.controllers["broken"].advised)
+    assert line.endswith("failed (ZeroDivisionError: no good)")
 
 
 def test_a_job_with_another_graph_begins_anew(tmp_path: Path, world: World) -> None:
@@ -275,6 +278,14 @@ def test_other_processes_are_told_by_their_clock_how_long_advice_holds(
     assert hpa.advised[0].holds_until_s == pytest.approx(world.now_s + 15)
 
 
+def test_a_memory_that_its_controller_cannot_read_is_refused(tmp_path: Path, world: World) -> None:
+    beside = Beside(tmp_path, world, ("tide",))
+    beside.state.controllers["tide"].memory = "of another version"
+    with pytest.raises(StoreError, match="memory of another version of tide; name another folder"):
+        beside.turns(5)
+    beside.end()
+
+
 def test_a_controller_that_is_asked_no_more_is_named(tmp_path: Path, world: World) -> None:
     Beside.after(3, tmp_path, world)
     told: list[str] = []
@@ -301,6 +312,7 @@ def test_a_shadow_without_a_decision_says_what_to_do(
         (("hpa",), {"tide.care": 1}, "of one that is named"),
         (("hpa",), {"hpa.target": 1}, "unknown option"),
         (("fixed",), {}, "has to know the peak"),
+        (("nowhere:Mine",), {}, "No module named 'nowhere'"),
     ],
 )
 def test_everything_wrong_with_controllers_is_told(
