@@ -136,6 +136,18 @@ class Answer:
         return ""
 
     @property
+    def slow_at_rest(self) -> str:
+        """What to do where the limit is shorter than what the job takes with no load to speak of;
+        empty elsewhere."""
+        rest_s, limit_s = self.case.job.quiet_latency_s, self.case.question.objective.limit_s
+        if not rest_s > limit_s:
+            return ""
+        return (
+            f"The job takes {rest_s:.4g} s at rest, so no number of instances brings records "
+            f"within {limit_s:g} s: ask for a longer limit, or check the unit of the latency."
+        )
+
+    @property
     def idle_policies(self) -> str:
         """Which policies never scaled, and what they come to; empty where every one did."""
         if not self.idle:

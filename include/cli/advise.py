@@ -295,7 +295,8 @@ def advice_table(answer: Answer) -> str:
         lines = [f"{best.policy} holds {goal} at the lowest cost ({cost})."]
     else:
         lines = [f"No policy is known to hold {goal}."]
-    lines += [answer.trade, *answer.against]
+    lines += [text for text in (answer.slow_at_rest, answer.trade) if text]
+    lines += [*answer.against]
     lines += [answer.untold] if answer.untold else []
     if answer.most_needed > most:
         needed = f"the load needs {answer.most_needed} instances at its highest"

@@ -339,6 +339,9 @@ def test_an_objective_that_nothing_holds_is_said(tmp_path: Path) -> None:
 
     result = said("advise", str(tmp_path / "job.csv"), *asked, "--out", str(tmp_path / "out"))
     assert "No policy is known to hold 99.99 % within 0.05 s" in result
+    page = (tmp_path / "out" / "published" / "advice.html").read_text()
+    for text in (result, page):
+        assert "at rest, so no number of instances brings records within 0.05 s" in text
 
 
 def test_more_instances_on_a_host_cost_less() -> None:

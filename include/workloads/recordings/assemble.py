@@ -86,7 +86,8 @@ def _order(column: str, seconds: FloatArray, place: Place) -> list[str]:
     if repeated:
         problems.append(
             f"{places(repeated, place)}: {column} is that of the row before; keep one row of each "
-            f"time, or one job per file; equal rows are made one if you have {SORTED_BY}"
+            f"time, or one job per file; only of rows equal in all else, one is kept if you have "
+            f"{SORTED_BY}"
         )
     return problems
 
