@@ -70,9 +70,13 @@ def origin_of(answer: Answer) -> str:
 
 
 def _tradeoff(answer: Answer) -> str:
-    """Cost of a month against the share within the limit, a point per policy."""
-    figure, (axis,) = panels([3.2])
+    """Cost of a month against the share within the limit, a point per policy; empty where all of
+    them would be below the figure."""
     share = 100 * answer.case.question.objective.share
+    lowest = share - SHOWN_BELOW
+    if all(100 * row.share_within <= lowest for row in (answer.as_run, *answer.rows)):
+        return ""
+    figure, (axis,) = panels([3.2])
     most = max(row.cost_per_month for row in (answer.as_run, *answer.rows))
     groups: list[tuple[bool, Place, list[int], list[Place]]] = []
     for row in (answer.as_run, *answer.rows):
@@ -87,7 +91,7 @@ def _tradeoff(answer: Answer) -> str:
                 corners.append((row.cost_per_month, y))
                 break
         else:
-            if y > share - SHOWN_BELOW:
+            if y > lowest:
                 groups.append(
                     (misses, (row.cost_per_month, y), [row.rank], [(row.cost_per_month, y)])
                 )
@@ -109,7 +113,7 @@ def _tradeoff(answer: Answer) -> str:
     axis.axhline(share, color=LOAD, linestyle="--", linewidth=1)
     axis.axvline(answer.bound.cost, color=LOAD, linestyle=":", linewidth=1)
     axis.set_xlim(left=0)
-    axis.set_ylim(max(0.0, share - SHOWN_BELOW), 100 + SHOWN_BELOW / 20)
+    axis.set_ylim(max(0.0, lowest), 100 + SHOWN_BELOW / 20)
     axis.set_xlabel(f"cost of a month, {answer.currency}")
     axis.set_ylabel(f"% within {answer.case.question.objective.limit_s:g} s")
     description = "Cost against objective; dashed: the objective, dotted: the bound"
