@@ -126,8 +126,8 @@ class Answer:
             dear = best is not None and row.cost_per_month >= best.cost_per_month
             if row.holds != CANNOT_TELL or row.share_within < goal.share or dear or row.guessed:
                 continue
-            known = f"{self.case.job.known_to_per_s:,.0f} records/s"
-            more = f" (above {known}), such as with fewer of them" * ("load" in row.to_record)
+            load = f"{self.case.job.known_to_per_s:,.0f} records/s"
+            more = f" (above {load}), such as with fewer of them" * ("load" in row.to_record)
             return (
                 f"{row.policy} may hold {goal} at {row.cost_per_month:,.2f} {self.currency} a "
                 f"month ({row.lowest_cost:,.2f} to {row.highest_cost:,.2f}), which cannot be told "
@@ -241,14 +241,14 @@ def what_if(
         ]
         for change, changed, row, policy, replays in trials:
             by_seed = replays.result()
-            one = WhatIf(
+            answer = WhatIf(
                 change=change,
                 policy=policy.name,
                 cost=fmean(run.cost_per_month for run in by_seed),
                 within=fmean(run.share_within for run in by_seed),
                 holds=_holds(case, changed, row, policy, by_seed),
             )
-            answers.append(one)
+            answers.append(answer)
             count = f"{seeds * len(answers)} of {seeds * len(trials)} replays"
             report(f"tried {policy.name}: {change} ({count})")
     return tuple(answers)
@@ -373,10 +373,10 @@ def contradictions(answer: Answer, other: Answer) -> list[str]:
     sentences = []
     for row in (*answer.rows, *answer.idle):
         pair = [row, others.get(row.policy, row)]
-        if {one.holds for one in pair} != {HOLDS, MISSES}:
+        if {policy.holds for policy in pair} != {HOLDS, MISSES}:
             continue
         says = " and ".join(
-            f"{_share(one)} in {name}" for one, name in zip(pair, names, strict=True)
+            f"{_share(policy)} in {name}" for policy, name in zip(pair, names, strict=True)
         )
         sentences.append(
             f"The two recordings say the opposite of {row.policy}: {says}. Follow neither before "

@@ -202,7 +202,7 @@ def _compared(
     )
     for name, unit, of, measure in figures:
         is_recorded = not np.isnan(getattr(read, of)).all()
-        recorded, *values = (measure(one) if is_recorded else math.nan for one in (read, *runs))
+        recorded, *values = (measure(run) if is_recorded else math.nan for run in (read, *runs))
         yield PredictedFigure(
             name=name,
             unit=unit,

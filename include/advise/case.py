@@ -294,8 +294,8 @@ def _case(
         return replace(case, policies=policies)
     scaler = recorded_policy(request.recorded, policies, question.conditions, unrecorded)
     if scaler.controller == FIXED and set(lasting.tolist()) != {scaler.at_start}:
-        seen = f"{lasting.min():.0f} to {lasting.max():.0f} instances were recorded"
-        raise SpecError("--recorded", [f"{scaler.name} has not scaled this job: {seen}"])
+        why = f"{lasting.min():.0f} to {lasting.max():.0f} instances were recorded"
+        raise SpecError("--recorded", [f"{scaler.name} has not scaled this job: {why}"])
     if scaler not in policies:
         policies = (*policies, scaler)
         job = replace(job, notes=(*job.notes, f"{scaler.name} is {request.recorded}"))
