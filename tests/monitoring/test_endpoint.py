@@ -138,9 +138,8 @@ def expressions() -> list[str]:
 
 
 def query(address: str, expression: str) -> list[dict[str, Any]]:
-    answer = httpx.get(
-        f"http://{address}/api/v1/query", params={"query": expression}, timeout=10
-    ).json()
+    answered = httpx.get(f"http://{address}/api/v1/query", params={"query": expression}, timeout=10)
+    answer = answered.raise_for_status().json()  # 503 until it has started
     assert answer["status"] == "success", answer
     result: list[dict[str, Any]] = answer["data"]["result"]
     return result
