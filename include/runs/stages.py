@@ -8,9 +8,10 @@ a run lives in ``root/<experiment>``.
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from include.runs.machine import MachineWatch
 from include.runs.measurements.locks import alone
 from include.runs.measurements.origin import BY_HAND, DagRun, mark_origin
 from include.runs.measurements.rows import MEASURED_BY_SOME, SAMPLES, TABLES, UNREAD, Billing
-from include.runs.measurements.store import RunStore
+from include.runs.measurements.store import COMMITTED, Columns, RunStore
 from include.runs.measurements.summaries import summarised
 from include.runs.measurements.variant import conditions_of, variant_of
 from include.runs.session import Session
@@ -36,6 +37,8 @@ from include.testbeds import TESTBEDS
 
 ONCE_PER_RUN = ("run", "operator", "price", "billing", "lease")
 PER_WINDOW = tuple(table for table in TABLES if table not in ONCE_PER_RUN)
+TOGETHER_S = 1.0
+"""What a process that is killed loses at most, beside the window that it is at."""
 Report = Callable[[dict[str, Any]], None]
 
 
@@ -87,7 +90,9 @@ def _provision(spec: RunSpec, root: Path, by: DagRun) -> Run:
     if stored is Stored.BEGUN and _is_given_back(run, store):
         forget(spec, root)
     mark_code(store, spec)
-    if stored is not Stored.COMPLETE:
+    if stored is Stored.COMPLETE:
+        store.remove_windows(commits=False)  # where a process was killed at its very end
+    else:
         mark_origin(store, by)
     write_bytes(store.run_json, run.to_json().encode())
     return run
@@ -161,12 +166,18 @@ def deploy(spec: RunSpec, root: Path) -> None:
 def _deployed(spec: RunSpec, root: Path) -> Session | None:
     """The session at second 0, None if it was deployed before."""
     run, store = load_run(spec, root), store_of(spec, root)
-    if store.snapshot(0).is_file():
+    if is_deployed(store):
         return None
+    store.remove_windows(commits=True)  # of a run whose removal was interrupted
     session = Session.open(run)
     session.deploy()
     store.write_snapshot(0, session.snapshot())
     return session
+
+
+def is_deployed(store: RunStore) -> bool:
+    """Whether the first instances were started, for this run or once it is complete."""
+    return store.snapshot(0).is_file() or store.manifest.is_file()
 
 
 def replay_arrivals(spec: RunSpec, root: Path) -> None:
@@ -187,16 +198,17 @@ def window_reached(spec: RunSpec, root: Path, window: int) -> bool:
     """Whether the testbed has come to the window and the one before it is committed."""
     store = store_of(spec, root)
     if window == 0:
-        return store.snapshot(0).is_file() and (store.home / "arrivals.csv").is_file()
+        return is_deployed(store) and (store.home / "arrivals.csv").is_file()
     return store.commit(window - 1).is_file()
 
 
 def control_windows(
     spec: RunSpec, root: Path, first: int, last: int, report: Report = lambda _: None
 ) -> list[dict[str, Any]]:
-    """Run all ticks of windows ``first`` to ``last`` and commit each; returns their summaries.
+    """Run all ticks of windows ``first`` to ``last`` and commit them; returns their summaries.
 
-    A committed window is left as it is.
+    A committed window is left as it is. Windows that end within ``TOGETHER_S`` are committed
+    together.
     """
     with run_alone(spec, root):
         return list(_windows(spec, root, first, last, report))
@@ -205,16 +217,28 @@ def control_windows(
 def _windows(
     spec: RunSpec, root: Path, first: int, last: int, report: Report, session: Session | None = None
 ) -> Iterator[dict[str, Any]]:
-    store, run = store_of(spec, root), None
+    store, run, measured = store_of(spec, root), None, list[Window]()
+    committed_s = time.monotonic()
     for window in range(first, last + 1):
-        commit = store.commit(window)
-        if commit.is_file():
+        if store.commit(window).is_file():
             summary = store.read_commit(window)["summary"]
             session = None
         else:
             run = run or _run_of_this_code(spec, root)
             session = session or _resumed(run, store, window)
-            summary = _measure(run, store, session, window)
+            measured.append(_measure(run, session, window))
+            summary = measured[-1].summary
+            is_due = time.monotonic() - committed_s >= TOGETHER_S
+            if is_due or window == last or store.commit(window + 1).is_file():
+                if window < spec.windows - 1:
+                    for one in measured:
+                        store.write_window(one.number, one.rows)
+                    store.write_snapshot(window + 1, session.snapshot())
+                else:
+                    session = None  # its memory is for the tables
+                    _complete(run, store, measured)
+                _commit(store, measured)
+                measured, committed_s = [], time.monotonic()
         report(summary)
         yield summary
 
@@ -227,8 +251,8 @@ def run_all(
         provision(spec, root, by)
         try:
             replay_arrivals(spec, root)
-            session = _deployed(spec, root)  # last: nothing that can fail comes between
-            return list(_windows(spec, root, 0, spec.windows - 1, report, session))
+            # Deployed last: nothing that can fail comes between.
+            return list(_windows(spec, root, 0, spec.windows - 1, report, _deployed(spec, root)))
         finally:
             release(spec, root)
 
@@ -269,15 +293,27 @@ def _is_given_back(run: Run, store: RunStore) -> bool:
 
 
 def _resumed(run: Run, store: RunStore, window: int) -> Session:
-    sha256 = store.read_commit(window - 1)["snapshot_sha256"] if window else None
     session = Session.open(run)
-    session.restore(store.read_snapshot(window, sha256))
+    session.restore(store.read_snapshot(window))
     return session
 
 
-def _measure(run: Run, store: RunStore, session: Session, window: int) -> dict[str, Any]:
-    """One window: ticks, rows, the next snapshot and, last of all, the commit."""
-    start_s = window * run.spec.window_s
+@dataclass(frozen=True, slots=True)
+class Window:
+    """What was measured between two times at which a run may be cut.
+
+    ``ended_leases`` ended in it, ``leases`` are those that went on, or ended at its end.
+    """
+
+    number: int
+    rows: dict[str, Mapping[str, Any]]
+    ended_leases: Mapping[str, list[Any]]
+    leases: Mapping[str, list[Any]]
+    summary: dict[str, Any]
+
+
+def _measure(run: Run, session: Session, number: int) -> Window:
+    start_s = number * run.spec.window_s
     end_s = min(start_s + run.spec.window_s, run.spec.duration_s)
     decided = _decided(run.spec, session, start_s, end_s)
     tables: dict[str, Mapping[str, Any]] = {**session.loop.testbed.take_measurements(), **decided}
@@ -287,33 +323,38 @@ def _measure(run: Run, store: RunStore, session: Session, window: int) -> dict[s
         duration_s=run.spec.duration_s,
         monitor_every_s=run.spec.monitor_every_s,
     )
-    per_window = _per_window(run.spec)
-    final = window == run.spec.windows - 1
-    if final:
-        tables |= _once_per_run(run, store, session)
-    parts = [store.write_window(window, {table: tables.get(table, {}) for table in per_window})]
-    once = [table for table in ONCE_PER_RUN if table in tables]
-    parts += [store.write_rows(table, 0, tables[table]) for table in once]
     summary = {
-        "window": window,
+        "window": number,
         "start_min": start_s / 60,
         "end_min": end_s / 60,
         **session.summary(tables),
     }
+    rows = {table: tables.get(table, {}) for table in _per_window(run.spec)}
     ended = session.loop.testbed.take_ended_leases()
-    sha256 = store.write_snapshot(window + 1, session.snapshot())
-    commit = {
-        "parts": parts,
-        "ended_leases": ended,
-        "leases": session.loop.testbed.leases(),
-        "snapshot_sha256": sha256,
-        "summary": summary,
-    }
-    if final:
-        gathered = store.gather(per_window, commit)
-        _write_manifest(run, store, [*gathered, *parts[1:]])
-    write_json(store.commit(window), commit)
-    return summary
+    return Window(number, rows, ended, session.loop.testbed.leases(), summary)
+
+
+def _commit(store: RunStore, windows: Sequence[Window]) -> None:
+    """From the last to the first: a process that is killed in between leaves the first without a
+    commit, and that is measured again from the snapshot before it."""
+    for window in reversed(windows):
+        commit = {name: getattr(window, name) for name in COMMITTED}
+        write_json(store.commit(window.number), commit)
+    if store.manifest.is_file():
+        store.remove_windows(commits=False)
+
+
+def _complete(run: Run, store: RunStore, windows: Sequence[Window]) -> None:
+    """Store the tables of a whole run, with ``windows`` as its last, and the manifest."""
+    before = range(windows[0].number)
+    ended = [store.read_commit(number)["ended_leases"] for number in before]
+    leases = [*ended, *(window.ended_leases for window in windows), windows[-1].leases]
+    # Popped, so that what is written takes no memory any more.
+    rows = ({table: window.rows.pop(table) for table in [*window.rows]} for window in windows)
+    parts = store.write_wholes(_per_window(run.spec), len(before), rows)
+    for table, columns in _once_per_run(run, leases).items():
+        parts.append(store.write_rows(table, 0, columns))
+    _write_manifest(run, store, parts)
 
 
 def _decided(
@@ -334,7 +375,7 @@ def _per_window(spec: RunSpec) -> list[str]:
     return [table for table in PER_WINDOW if table not in left_out]
 
 
-def _once_per_run(run: Run, store: RunStore, session: Session) -> dict[str, Mapping[str, Any]]:
+def _once_per_run(run: Run, leases: Sequence[Mapping[str, list[Any]]]) -> Columns:
     spec, operators, books = run.spec, run.topology.operators, run.price_books
     path_slo_ms = run.topology.path_slo_ms()
     row = {
@@ -375,7 +416,7 @@ def _once_per_run(run: Run, store: RunStore, session: Session) -> dict[str, Mapp
             },
         },
         **_billing(books),
-        "lease": _lease_log(store, run.spec.windows - 1, session.loop.testbed.leases()),
+        "lease": _lease_log(leases),
     }
 
 
@@ -393,12 +434,9 @@ def _billing(books: Sequence[PriceBook]) -> dict[str, Mapping[str, Any]]:
     return {"billing": {name: columns[name] for name in names}} if billed else {}
 
 
-def _lease_log(
-    store: RunStore, windows: int, left: Mapping[str, list[Any]]
-) -> Mapping[str, list[Any]]:
-    """Leases that ended, as windows committed them, and those ``left``, in order of the hosts."""
-    logs = [*(store.read_commit(k)["ended_leases"] for k in range(windows)), left]
-    log = {name: [value for lease_log in logs for value in lease_log[name]] for name in left}
+def _lease_log(leases: Sequence[Mapping[str, list[Any]]]) -> Mapping[str, list[Any]]:
+    """All leases in order of the hosts."""
+    log = {name: [value for some in leases for value in some[name]] for name in leases[-1]}
     # A host's number grows with the time of its order: host-2 comes before host-10.
     keys = list(zip(log["ordered_s"], map(len, log["host"]), log["host"], strict=True))
     order = sorted(range(len(keys)), key=keys.__getitem__)

@@ -36,11 +36,10 @@ row group, which the small tables of a short run do not fill.
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """CPU seconds, the peak of the process in MB, bytes of the first and the last snapshot."""
+    """CPU seconds, and the peak of the process in MB."""
 
     cpu_s: float
     peak_mb: float
-    snapshots: tuple[int, int]
 
 
 def a_run(hours: float) -> RunSpec:
@@ -61,10 +60,7 @@ def cost_here(hours: float, root: Path) -> Cost:
     stages.run_all(a_run(1 / 6), root / "compile")
     spec, start_s = a_run(hours), time.process_time()
     stages.run_all(spec, root)
-    cpu_s = time.process_time() - start_s
-    store = stages.store_of(spec, root)
-    ends = [store.snapshot(window).stat().st_size for window in (1, spec.windows)]
-    return Cost(cpu_s, memory_mb("VmHWM"), (ends[0], ends[1]))
+    return Cost(time.process_time() - start_s, memory_mb("VmHWM"))
 
 
 def memory_mb(field: str) -> float:
@@ -80,18 +76,15 @@ def cost(hours: float) -> Cost:
     """Of a run in a process of its own."""
     call = [sys.executable, "-m", "tests.bench.growth", "--hours", str(hours), "--here"]
     done = subprocess.run(call, check=True, capture_output=True, text=True)
-    values = json.loads(done.stdout)
-    return Cost(values[0], values[1], (values[2], values[3]))
+    return Cost(*json.loads(done.stdout))
 
 
 def shown(hours: float, costs: Sequence[Cost]) -> str:
     """Several runs of a length, as one line: their medians, and how far the CPU is apart."""
     cpu_s, peak_mb = ([getattr(cost, name) for cost in costs] for name in ("cpu_s", "peak_mb"))
-    first, last = costs[0].snapshots
     return (
         f"{hours:6g} hours {statistics.median(cpu_s):8.2f} s of CPU  "
-        f"[{min(cpu_s):.2f}, {max(cpu_s):.2f}]  {statistics.median(peak_mb):6.0f} MB at its peak  "
-        f"snapshots {first:,} to {last:,} bytes"
+        f"[{min(cpu_s):.2f}, {max(cpu_s):.2f}]  {statistics.median(peak_mb):6.0f} MB at its peak"
     )
 
 
@@ -122,7 +115,7 @@ def main(arguments: Sequence[str]) -> int:
     if options.here:
         with tempfile.TemporaryDirectory() as folder:
             spent = cost_here(options.hours, Path(folder))
-        print(json.dumps([spent.cpu_s, spent.peak_mb, *spent.snapshots]))
+        print(json.dumps([spent.cpu_s, spent.peak_mb]))
         return 0
     lengths = (options.hours, TIMES * options.hours)
     turns = [(cost(lengths[0]), cost(lengths[1])) for _ in range(options.repeats)]

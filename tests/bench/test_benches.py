@@ -93,10 +93,8 @@ def test_growth_that_is_too_fast_is_named() -> None:
 
 def test_other_work_beside_one_turn_or_from_one_turn_on_is_no_growth() -> None:
     paces = (1.0, 1.0, 1.7, 1.7, 1.7)
-    turns = [
-        (growth.Cost(5 * pace, 430, (0, 0)), growth.Cost(20 * pace, 860, (0, 0))) for pace in paces
-    ]
-    disturbed = (turns[0][0], growth.Cost(34, 860, (0, 0)))
+    turns = [(growth.Cost(5 * pace, 430), growth.Cost(20 * pace, 860)) for pace in paces]
+    disturbed = (turns[0][0], growth.Cost(34, 860))
     assert growth.ratios([*turns, disturbed]) == (4, 2)
 
 

@@ -54,7 +54,7 @@ def in_memory(run: Run) -> int:
 
 
 def stored(spec: RunSpec, root: Path) -> int:
-    """The same with snapshots, Parquet and commits."""
+    """The same with Parquet files and commits."""
     stages.forget(spec, root)
     stages.run_all(spec, root)
     rows = pq.read_table(root / "bench" / "measurements" / "queue", columns=["completed_items"])

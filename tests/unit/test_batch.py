@@ -15,9 +15,9 @@ import pytest
 from include.experiment.spec import RunSpec
 from include.model.errors import TestbedError
 from include.runs.batch import DIED, require_complete, run_batch
-from include.runs.stages import store_of
+from include.runs.stages import forget, store_of
 from include.testbeds import TESTBEDS
-from tests.builders import run_spec
+from tests.builders import begun, run_spec
 from tests.digests import digests
 
 
@@ -91,9 +91,8 @@ def test_complete_runs_are_reused(alone):
 def test_an_interrupted_run_goes_on(alone, tmp_path):
     run_batch(SPECS[:1], tmp_path, processes=1)
     whole = digests(tmp_path, ".draft-")
-    store = store_of(SPECS[0], tmp_path)
-    for path in (store.manifest, store.commit(1), store.part("lease", 0)):
-        path.unlink()
+    forget(SPECS[0], tmp_path)
+    store = begun(SPECS[0], tmp_path, 1)
     kept = store.commit(0).stat().st_mtime_ns
     assert run_batch(SPECS[:1], tmp_path)[0].outcome == "measured"
     assert digests(tmp_path, ".draft-") == whole

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -11,8 +9,8 @@ import pytest
 from include.files.whole import write_json
 from include.model.errors import StoreError
 from include.runs.measurements import parquet
-from include.runs.measurements.store import COMMITTED, RunStore, schema, to_arrow
-from include.runs.measurements.window import read_window, window_content
+from include.runs.measurements.store import RunStore, schema, to_arrow
+from include.runs.measurements.window import read_window
 
 WINDOWS = 3
 
@@ -21,89 +19,61 @@ def an_event(window):
     return {"time_s": [60.0 * window], "event": ["lost"], "subject": ["h"], "detail": [""]}
 
 
+def of_window(window):
+    return {"event": an_event(window), "tenant": {}}
+
+
 @pytest.fixture
 def store(tmp_path):
     store = RunStore(tmp_path, "e", "r")
     for window in range(WINDOWS):
-        store.write_window(window, {"event": an_event(window), "tenant": {}})
+        store.write_window(window, of_window(window))
     return store
 
 
-def gather(store, first=0):
-    """As if the windows from ``first`` on had been committed."""
-    contents = (
-        window_content(
-            {"event": to_arrow("event", an_event(first + window)), "tenant": to_arrow("tenant", {})}
-        )
-        for window in range(WINDOWS)
-    )
-    commits = [
-        {
-            **dict.fromkeys(COMMITTED),
-            "parts": [{"sha256": hashlib.sha256(content).hexdigest()}],
-            "summary": {"window": window},
-        }
-        for window, content in enumerate(contents)
-    ]
-    for window, commit in enumerate(commits):
-        write_json(store.commit(window), commit)
-    return store.gather(["event", "tenant"], commits[-1])
+def wholes(store, stored=WINDOWS):
+    """The files of all windows, of which so many were stored before."""
+    return store.write_wholes(["event", "tenant"], stored, map(of_window, range(stored, WINDOWS)))
 
 
 def files(store):
-    tables = (store.part(table, 0).parent for table in ("event", "tenant"))
-    folders = [store.rows(0).parent, *tables]
-    paths = [path for folder in folders for path in sorted(folder.rglob("*")) if path.is_file()]
+    paths = [path for path in sorted(store.folder.rglob("*")) if path.is_file()]
     return {path.relative_to(store.folder): path.read_bytes() for path in paths}
 
 
-def test_what_is_gathered_has_every_row_in_order_and_replaces_the_parts(store):
-    described = gather(store)
-    assert [path.name for path in files(store)] == ["part-all.parquet"] * 2
+def test_the_files_of_all_windows_have_every_row_in_order(store):
+    described = wholes(store)
+    assert [path.name for path in files(store)][:2] == ["part-all.parquet"] * 2
     whole = store.folder / described[0]["path"]
     assert pq.ParquetFile(whole).read()["time_s"].to_pylist() == [0.0, 60.0, 120.0]
     assert [part["rows"] for part in described] == [WINDOWS, 0]
+    store.remove_windows(commits=False)
+    assert [path.name for path in files(store)] == ["part-all.parquet"] * 2
 
 
-def test_gathering_again_changes_nothing(store):
-    first, once = gather(store), files(store)
-    assert (gather(store), files(store)) == (first, once)
-
-
-@pytest.mark.parametrize("removed", range(WINDOWS + 1))
-def test_killed_while_parts_are_removed_it_ends_the_same(store, removed):
-    rows = [store.rows(window) for window in range(WINDOWS)]
-    parts = {path: path.read_bytes() for path in rows}
-    described, once = gather(store), files(store)
-    for path in sorted(parts)[removed:]:
-        path.parent.mkdir(exist_ok=True)
-        path.write_bytes(parts[path])
-    assert (gather(store), files(store)) == (described, once)
-
-
-def test_what_a_run_that_was_removed_left_behind_is_replaced(store):
-    gather(store)
-    for window in range(WINDOWS):
-        store.write_window(window, {"event": an_event(window + 7), "tenant": {}})
-    gather(store, first=7)
-    assert pq.ParquetFile(store.whole("event")).read()["time_s"][0].as_py() == 420.0
+@pytest.mark.parametrize("stored", range(WINDOWS))
+def test_windows_that_were_not_stored_give_the_same_files(store, stored):
+    described = wholes(store)
+    content = store.whole("event").read_bytes()
+    assert wholes(store, stored) == described
+    assert store.whole("event").read_bytes() == content
 
 
 def test_a_window_measured_again_after_the_end_stores_nothing_twice(store):
-    before = store.write_window(1, {"event": an_event(1), "tenant": {}})
-    gather(store)
+    described = wholes(store)
     write_json(store.manifest, {})
     once = files(store)
-    assert store.write_window(1, {"event": an_event(1), "tenant": {}}) == before
+    store.write_window(1, of_window(7))
+    assert wholes(store, stored=1) == described
     assert files(store) == once
 
 
-def test_a_window_with_one_byte_changed_is_not_gathered(store):
+def test_a_window_with_one_byte_changed_is_not_read(store):
     content = bytearray(store.rows(1).read_bytes())
     content[-60] ^= 1
     store.rows(1).write_bytes(content)
-    with pytest.raises(StoreError, match="are not those that were committed; remove"):
-        gather(store)
+    with pytest.raises(StoreError, match="are not those that were stored; remove"):
+        wholes(store)
 
 
 @pytest.mark.parametrize("content", [None, b"", b"torn"])
@@ -112,9 +82,8 @@ def test_a_window_that_is_missing_or_damaged_says_what_to_do(store, content):
     if content is not None:
         store.rows(1).write_bytes(content)
     with pytest.raises(StoreError, match=r"rows .*; remove .* and run again"):
-        gather(store)
-    left = [0, 2] if content is None else [0, 1, 2]
-    assert [path.name for path in files(store)] == [f"{window:03d}.arrow" for window in left]
+        wholes(store)
+    assert not [path for path in files(store) if path.suffix == ".parquet"]
 
 
 def test_a_window_reads_as_it_was_written(store):

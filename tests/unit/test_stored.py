@@ -19,7 +19,7 @@ from include.runs.measurements.store import RunStore
 from include.runs.stored import Stored
 from include.testbeds import TESTBEDS
 from include.testbeds.simulated.testbed import SimulatedTestbed
-from tests.builders import run_spec
+from tests.builders import begun, run_spec
 from tests.digests import digests
 
 SPEC = run_spec(experiment="stored", btu_min=2, duration_min=4)
@@ -130,11 +130,8 @@ def test_what_other_code_measured_in_real_time_is_not_thrown_away(root, change_c
 @pytest.fixture
 def interrupted(root):
     """A run that ended after its first window."""
-    store = stages.store_of(SPEC, root)
-    store.manifest.unlink()
-    for window in range(1, SPEC.windows):
-        store.commit(window).unlink()
-    return store
+    stages.forget(SPEC, root)
+    return begun(SPEC, root, 1)
 
 
 @pytest.mark.usefixtures("in_real_time")

@@ -2,8 +2,9 @@
 
     <root>/<experiment>/measurements/<table>/experiment=<experiment>/run=<run>/part-NNN.parquet
         part-000 of what is written once, part-all of what came window by window
-    <root>/<experiment>/runs/<run>/rows/NNN.arrow until the run has ended: all rows of a window
-    <root>/<experiment>/runs/<run>/run.json, snapshots/NNN.npz, commits/NNN.json, manifest.json
+    <root>/<experiment>/runs/<run>/run.json, commits/NNN.json, manifest.json
+    <root>/<experiment>/runs/<run>/rows/NNN.arrow and snapshots/NNN.npz until the run has ended: all
+        rows of a window, and the state before it; beside each its SHA-256
 
 Every file is written beside its place and moved there in one step, so a process that is
 killed leaves the old file or the new one. A window counts once its commit is there, and a
@@ -17,11 +18,11 @@ import hashlib
 import io
 import os
 import shutil
-import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any, get_type_hints
@@ -42,8 +43,10 @@ if TYPE_CHECKING:
 # Read when Arrow is loaded, which is later; its own allocator keeps 18 MB more of a short run.
 os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
 
-COMMITTED = {"parts", "ended_leases", "leases", "snapshot_sha256", "summary"}
+COMMITTED = {"ended_leases", "leases", "summary"}
 """What every commit has."""
+Columns = Mapping[str, Mapping[str, Any]]
+"""By table its columns: arrays, lists or Coded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +116,7 @@ class RunStore:
         return self.home / "snapshots" / f"{window:03d}.npz"
 
     def rows(self, window: int) -> Path:
-        """The rows of a window, until they are gathered."""
+        """The rows of a window, until the run has ended."""
         return self.home / "rows" / f"{window:03d}.arrow"
 
     def part(self, table: str, part: int) -> Path:
@@ -121,7 +124,7 @@ class RunStore:
         return self.folder / "measurements" / table / partition / f"part-{part:03d}.parquet"
 
     def whole(self, table: str) -> Path:
-        """The rows of one table and every window, once they have been gathered."""
+        """The rows of one table and every window, once the run has ended."""
         return self.part(table, 0).with_name("part-all.parquet")
 
     def remove(self) -> None:
@@ -141,71 +144,67 @@ class RunStore:
         path = self.part(table, part)
         return self._described(path, rows.num_rows, self._write(path, sink.getvalue()))
 
-    def write_window(self, window: int, tables: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-        """Store the rows of a window until they are gathered; returns what ``write_rows`` does."""
-        arrow = {table: to_arrow(table, columns) for table, columns in tables.items()}
-        rows = sum(table_rows.num_rows for table_rows in arrow.values())
-        path = self.rows(window)
-        return self._described(path, rows, self._write(path, window_content(arrow)))
+    def write_window(self, window: int, tables: Columns) -> None:
+        """Store the rows of a window until the run has ended."""
+        self._write_sealed(self.rows(window), window_content(_as_arrow(tables)))
 
-    def gather(self, tables: Sequence[str], last: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """Put a file per table in the place of one per window; returns what ``write_rows`` does.
+    def write_wholes(
+        self, tables: Sequence[str], stored: int, windows: Iterable[Columns]
+    ) -> list[dict[str, Any]]:
+        """Store a file per table of all windows; returns what ``write_rows`` does.
 
-        ``last`` is the commit of the last window, which is written after this. To open a small file
-        costs as much as to read some ten thousand rows. Killed anywhere and repeated, it ends the
-        same: windows are removed only when all tables are there, so while one is missing they are
-        complete. Raises StoreError when rows are missing or damaged.
+        The rows of the first windows are ``stored``, those of ``windows`` come after them. To open
+        a small file costs as much as to read some ten thousand rows. Raises StoreError when rows
+        are missing or damaged.
         """
-        windows = last["summary"]["window"] + 1
-        parts = [self.rows(window) for window in range(windows)]
-        are_here = all(part.is_file() for part in parts)
-        for window, part in enumerate(parts if are_here else ()):
-            commit = self.read_commit(window) if window < windows - 1 else last
-            if digest(part) != commit["parts"][0]["sha256"]:
-                raise StoreError(
-                    f"rows in {part} are not those that were committed; {self._again()}"
-                )
         wholes = {table: self.whole(table) for table in tables}
         try:
-            if are_here:
-                _gather(wholes, parts)
-            gathered = [
-                self._described(path, rows_in(path), digest(path)) for path in wholes.values()
-            ]
+            if not self.manifest.is_file():
+                rows = chain(map(self._read_window, range(stored)), map(_as_arrow, windows))
+                _write_wholes(wholes, rows)
+            return [self._described(path, rows_in(path), digest(path)) for path in wholes.values()]
         except StoreError as error:
             raise StoreError(f"rows in {error}; {self._again()}") from error
-        shutil.rmtree(self.rows(0).parent, ignore_errors=True)
-        return gathered
+
+    def _read_window(self, window: int) -> dict[str, pa.Table]:
+        tables = read_window(self.rows(window))
+        if not _is_sealed(self.rows(window)):
+            raise StoreError(f"{self.rows(window)} are not those that were stored")
+        return tables
+
+    def remove_windows(self, *, commits: bool) -> None:
+        """Remove what is stored until the run has ended, and ``commits`` if asked."""
+        for path in (self.rows(0), self.snapshot(0), *([self.commit(0)] if commits else [])):
+            shutil.rmtree(path.parent, ignore_errors=True)
 
     def _again(self) -> str:
         return f"remove {self.home} and run again: the same spec gives the same rows"
 
-    def write_snapshot(self, window: int, arrays: Mapping[str, np.ndarray]) -> str:
-        """Store the state at the start of a window, never pickled. Returns the file's SHA-256."""
+    def write_snapshot(self, window: int, arrays: Mapping[str, np.ndarray]) -> None:
+        """Store the state at the start of a window, never pickled, until the run has ended."""
         import numpy as np
 
         buffer = io.BytesIO()
         np.savez(buffer, allow_pickle=False, **arrays)
-        return self._write(self.snapshot(window), buffer.getvalue())
+        self._write_sealed(self.snapshot(window), buffer.getvalue())
 
-    def read_snapshot(self, window: int, sha256: str | None = None) -> dict[str, np.ndarray]:
-        """Its arrays. Raises StoreError when it is missing, or not what was committed."""
+    def read_snapshot(self, window: int) -> dict[str, np.ndarray]:
+        """Its arrays. Raises StoreError when it is missing, or not what was stored."""
         import numpy as np
 
         path = self.snapshot(window)
         if not path.is_file():
             raise StoreError(f"the snapshot {path} is missing; {self._again()}")
-        content = path.read_bytes()
-        if sha256 is not None and hashlib.sha256(content).hexdigest() != sha256:
-            problem = f"the snapshot {path} is not the one that was committed"
+        if not _is_sealed(path):
+            problem = f"the snapshot {path} is not the one that was stored"
             raise StoreError(f"{problem}; {self._again()}")
-        try:
-            with np.load(io.BytesIO(content), allow_pickle=False) as stored:
-                return {name: stored[name] for name in stored.files}
-        except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
-            raise StoreError(
-                f"the snapshot {path} is damaged ({error}); {self._again()}"
-            ) from error
+        with np.load(path, allow_pickle=False) as stored:
+            return {name: stored[name] for name in stored.files}
+
+    def _write_sealed(self, path: Path, content: Any) -> None:
+        """Write a file, and before it its SHA-256 beside it."""
+        self._write(_seal(path), hashlib.sha256(content).hexdigest().encode())
+        self._write(path, content)
 
     def _write(self, path: Path, content: Any) -> str:
         """Write a file unless the run is complete. Returns the SHA-256 of its content."""
@@ -217,8 +216,17 @@ class RunStore:
         return {"path": path.relative_to(self.folder).as_posix(), "rows": rows, "sha256": sha256}
 
 
-def _gather(wholes: Mapping[str, Path], windows: Iterable[Path]) -> None:
-    """Write the files of all tables while the windows are read, one at a time."""
+def _seal(path: Path) -> Path:
+    return path.with_suffix(".sha256")
+
+
+def _is_sealed(path: Path) -> bool:
+    """Whether a file is what it was when its SHA-256 was stored."""
+    return _seal(path).is_file() and _seal(path).read_text(encoding="utf-8") == digest(path)
+
+
+def _write_wholes(wholes: Mapping[str, Path], windows: Iterable[Mapping[str, pa.Table]]) -> None:
+    """Write the files of all tables; rows of one window at a time are in memory as Arrow."""
     with ExitStack() as files:
         drafts = {table: files.enter_context(new_file(path)) for table, path in wholes.items()}
         sinks = {
@@ -230,8 +238,7 @@ def _gather(wholes: Mapping[str, Path], windows: Iterable[Path]) -> None:
             for table, draft in drafts.items()
             if table in KEYS
         }
-        for window in windows:
-            rows = read_window(window)
+        for rows in windows:
             for table, sink in sinks.items():
                 if table in totals:
                     totals[table].add(rows[table])
@@ -270,6 +277,10 @@ def to_arrow(table: str, columns: Mapping[str, Any]) -> pa.Table:
     complete = {**_defaults(table, columns), **columns}
     arrays = [_arrow_array(complete[field.name] if columns else (), field.type) for field in fields]
     return pa.Table.from_arrays(arrays, schema=fields)
+
+
+def _as_arrow(tables: Columns) -> dict[str, pa.Table]:
+    return {table: to_arrow(table, columns) for table, columns in tables.items()}
 
 
 def _defaults(table: str, columns: Mapping[str, Any]) -> dict[str, list[Any]]:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    import numpy as np
     import pyarrow as pa
 
     from include.testbeds.columns import Coded
@@ -15,18 +14,19 @@ if TYPE_CHECKING:
 def text_array(column: Coded | Sequence[str]) -> pa.Array:
     """A column of text as Arrow has it: all letters in a row, and where each text ends."""
     import numpy as np
+    import pyarrow as pa
 
     from include.testbeds.columns import Coded
 
     names = column.names if isinstance(column, Coded) else column
-    encoded = [name.encode() for name in names]
-    lengths = np.array([*map(len, encoded)], dtype=np.int32)
-    if not isinstance(column, Coded):
-        return _from_letters(b"".join(encoded), lengths)
-    padded = np.array(encoded or [b""])
-    letters = padded.view(np.uint8).reshape(len(padded), -1)[column.codes]
-    taken = lengths[column.codes]
-    return _from_letters(letters[np.arange(letters.shape[1]) < taken[:, np.newaxis]], taken)
+    texts = np.array([name.encode() for name in names], dtype=object)
+    lengths = np.array([*map(len, texts)], dtype=np.int32)
+    if isinstance(column, Coded):
+        texts, lengths = texts[column.codes], lengths[column.codes]
+    ends = np.zeros(len(lengths) + 1, dtype=np.int32)
+    np.cumsum(lengths, out=ends[1:])
+    letters = b"".join(texts.tolist())
+    return pa.StringArray.from_buffers(len(lengths), pa.py_buffer(ends), pa.py_buffer(letters))
 
 
 def coded_text(array: pa.Array) -> Coded:
@@ -43,12 +43,3 @@ def coded_text(array: pa.Array) -> Coded:
     texts = padded.view(f"S{padded.shape[1]}").ravel()
     names, codes = np.unique(texts, return_inverse=True)
     return Coded(codes, tuple(name.decode() for name in names))
-
-
-def _from_letters(letters: bytes | np.ndarray, lengths: np.ndarray) -> pa.Array:
-    import numpy as np
-    import pyarrow as pa
-
-    ends = np.zeros(len(lengths) + 1, dtype=np.int32)
-    np.cumsum(lengths, out=ends[1:])
-    return pa.StringArray.from_buffers(len(lengths), pa.py_buffer(ends), pa.py_buffer(letters))
