@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import PurePath
+from traceback import extract_tb
 from typing import Any
 
 from pydantic import ValidationError
@@ -305,11 +306,14 @@ def _setting_problems(
     values, problems = checked_options("", factory, options)
     if not problems:
         setting = setting_of(spec, topology, FLAVORS[spec.flavor])
-        controller = factory(setting=setting, **values)
         try:
+            controller = factory(setting=setting, **values)
             own = list(controller.problems()) or list(_too_many(spec, controller))
+            controller.initial_memory()
         except Exception as error:  # of a package that somebody installed, it may be anything
-            own = [f"it failed when it was asked ({type(error).__name__}: {error}); correct it"]
+            frames = extract_tb(error.__traceback__)
+            method = next((frame.name for frame in frames if frame.filename != __file__), "it")
+            own = [f"{method} failed ({type(error).__name__}: {error}); correct it"]
         yield from (f"{kind} {name}: {problem}" for problem in own)
 
 

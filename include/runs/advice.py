@@ -47,8 +47,15 @@ def ask(
             advisor, observation, decided, Changes.from_actions(allowed, observation), after
         )
     except Exception as error:
-        fault = " ".join(f"{type(error).__name__}: {error}".split())
-        return Advice(advisor, observation, None, NO_CHANGES, memory, fault[:200])
+        return failed(advisor, memory, observation, error)
+
+
+def failed(
+    advisor: str, memory: Any, observation: Observation, error: Exception, where: str = ""
+) -> Advice:
+    """The advice of a controller that raised ``error``, ``where`` being text before it."""
+    fault = " ".join(f"{where}{type(error).__name__}: {error}".split())
+    return Advice(advisor, observation, None, NO_CHANGES, memory, fault[:200])
 
 
 def advice_rows(

@@ -26,7 +26,7 @@ from include.files.appended import AppendedRows, whole_lines
 from include.files.whole import json_bytes, read_json, write_bytes
 from include.model.errors import SpecError, StoreError
 from include.model.observation import Observation
-from include.runs.advice import Advice, ask, reasons_of
+from include.runs.advice import Advice, ask, failed, reasons_of
 from include.runs.guard import planned
 from include.service.fleet import PaperFleet
 from include.service.observe import (
@@ -270,15 +270,7 @@ class Shadow:
         seen = observation_of(
             now, rates, state.totals, shadowed.mark, shadowed.fleet, setting, began_s=state.began_s
         )
-        before = controller.initial_memory()
-        adapter = TypeAdapter(type(before))
-        try:
-            memory = before if shadowed.memory is None else adapter.validate_python(shadowed.memory)
-        except ValidationError as error:
-            problem = f"{self.folder / STATE} has the memory of another version of {name}"
-            raise StoreError(f"{problem}; name another folder") from error
-        advice = ask(name, controller, memory, seen, setting)
-        shadowed.memory = adapter.dump_python(advice.memory, mode="json")
+        advice = self._advice(name, controller, seen, setting)
         shadowed.mark, shadowed.looked_s = state.totals, time_s
         shadowed.advised = _advised(advice, seen, now, rates, controller.interval_s)
         shadowed.valid_until_s = time.time() + controller.interval_s
@@ -288,6 +280,25 @@ class Shadow:
                 cluster.apply(action)
             shadowed.fleet.adopt(cluster)
         return shadowed.advised
+
+    def _advice(
+        self, name: str, controller: Controller, seen: Observation, setting: Setting
+    ) -> Advice:
+        """What it advises; its memory is read before and stored afterwards. Raises StoreError."""
+        shadowed = self.state.controllers[name]
+        try:
+            before = controller.initial_memory()
+            adapter = TypeAdapter(type(before))
+        except Exception as error:  # whatever its author wrote runs here
+            return failed(name, shadowed.memory, seen, error, "initial_memory: ")
+        try:
+            memory = before if shadowed.memory is None else adapter.validate_python(shadowed.memory)
+        except ValidationError as error:
+            problem = f"{self.folder / STATE} has the memory of another version of {name}"
+            raise StoreError(f"{problem}; name another folder") from error
+        advice = ask(name, controller, memory, seen, setting)
+        shadowed.memory = adapter.dump_python(advice.memory, mode="json")
+        return advice
 
 
 def built(name: str, options: Mapping[str, Any], setting: Setting, most_slots: int) -> Controller:

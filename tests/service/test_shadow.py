@@ -8,7 +8,7 @@ import math
 import shutil
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -216,15 +216,17 @@ def test_a_killed_shadow_goes_on_as_if_nothing_had_been(tmp_path: Path) -> None:
     assert before + after == expected
 
 
+@pytest.mark.parametrize(
+    ("method", "where"), [("decide", ""), ("initial_memory", "initial_memory: ")]
+)
 def test_one_that_fails_is_told_and_the_others_go_on(
-    tmp_path: Path, world: World, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, world: World, monkeypatch: pytest.MonkeyPatch, method: str, where: str
 ) -> None:
-    @dataclass(frozen=True)
-    class Broken(Fixed):
-        def decide(self, memory: Any, observation: Any) -> Any:
-            raise ZeroDivisionError("no good")
+    def fails(*_: Any) -> Any:
+        raise ZeroDivisionError("no good")
 
-    registered = {**dict(CONTROLLERS._registered), "broken": Registration(Broken)}
+    broken = Registration(type("Broken", (Fixed,), {method: fails}))
+    registered = {**dict(CONTROLLERS._registered), "broken": broken}
     monkeypatch.setattr(CONTROLLERS, "_registered", registered)
     beside = Beside(tmp_path, world, ("broken", "hpa"))
     wanted = beside.turns(3)
@@ -232,10 +234,13 @@ def test_one_that_fails_is_told_and_the_others_go_on(
 
     assert wanted[-2]["broken"] == 2
     assert beside.state.controllers["broken"].advised[0].failed
-    assert beside.state.controllers["broken"].advised[0].because == "ZeroDivisionError: no good"
+    assert (
+        beside.state.controllers["broken"].advised[0].because
+        == f"{where}ZeroDivisionError: no good"
+    )
     assert "hpa" in wanted[-1]
     line = line_of("broken", beside.state.controllers["broken"].advised)
-    assert line.endswith("failed (ZeroDivisionError: no good)")
+    assert line.endswith(f"failed ({where}ZeroDivisionError: no good)")
 
 
 def test_a_job_with_another_graph_begins_anew(tmp_path: Path, world: World) -> None:

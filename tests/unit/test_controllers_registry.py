@@ -30,6 +30,10 @@ class Fails(Mine):
     def initial_instances(self):
         raise RuntimeError("not today")
 
+class Forgets(Mine):
+    def initial_memory(self):
+        raise RuntimeError("not today")
+
 class NoDataclass: ...
 
 @dataclass
@@ -85,7 +89,8 @@ def test_an_installed_package_announces_one_and_a_broken_one_is_left_out_of_list
         ("of_somebody:Other", "has no attribute 'Other'"),
         ("nowhere.at_all:Mine", "No module named 'nowhere'"),
         ("of_somebody:NoDataclass", "is no dataclass"),
-        ("of_somebody:Fails", "it failed when it was asked (RuntimeError: not today)"),
+        ("of_somebody:Fails", "Fails: initial_instances failed (RuntimeError: not today); correct"),
+        ("of_somebody:Forgets", "initial_memory failed (RuntimeError: not today); correct it"),
         ("of_somebody:Half", "lacks problems, initial_instances, initial_memory, decide"),
         (":", "cannot be imported"),
         ("os:system", "is no dataclass"),
