@@ -89,11 +89,16 @@ def chosen_names(names: Sequence[str]) -> tuple[str, ...]:
 
     Raises SpecError with every name that is not among them.
     """
-    if unknown := [
-        unknown_name("controller", one, SUITABLE) for one in names if one not in SUITABLE
-    ]:
-        raise SpecError("controllers", unknown)
+    if refused := [_not_tried(name) for name in names if name not in SUITABLE]:
+        raise SpecError("controllers", refused)
     return tuple(dict.fromkeys(names)) or SUITABLE
+
+
+def _not_tried(name: str) -> str:
+    if ":" in name or name in CONTROLLERS:
+        how = "leave it out, add it to the published job_experiment.yaml, and run that"
+        return f"advise does not try {name}; {how}. It tries: {', '.join(SUITABLE)}"
+    return unknown_name("controller", name, SUITABLE)
 
 
 def settings_of(
