@@ -236,21 +236,29 @@ def thrown(status: ShadowStatus, path: str, *, ours: bool) -> tuple[int, str]:
     return 303, ""
 
 
+def page_at(path: str, status: ShadowStatus) -> tuple[int, str, bytes]:
+    """A code of HTTP, the type of the content, and the content."""
+    match path:
+        case "/":
+            return 200, HTML, page_of(status, time.time()).encode()
+        case "/metrics":
+            return 200, TEXT, metrics_of(status)
+        case "/healthz":
+            code, body = health_of(status, time.monotonic())
+            return code, "application/json", body
+        case _:
+            return 404, TEXT, b"there is /, /metrics and /healthz\n"
+
+
 def _handler(status: ShadowStatus, host: str) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         timeout = 10  # of a client that says nothing
 
         def do_GET(self) -> None:
-            match self.path.partition("?")[0]:
-                case "/":
-                    self._send(200, HTML, page_of(status, time.time()).encode())
-                case "/metrics":
-                    self._send(200, TEXT, metrics_of(status))
-                case "/healthz":
-                    code, body = health_of(status, time.monotonic())
-                    self._send(code, "application/json", body)
-                case _:
-                    self._send(404, TEXT, b"there is /, /metrics and /healthz\n")
+            self._send(*page_at(self.path.partition("?")[0], status))
+
+        def do_HEAD(self) -> None:
+            self.do_GET()
 
         def do_POST(self) -> None:
             port = self.connection.getsockname()[1]
@@ -271,7 +279,7 @@ def _handler(status: ShadowStatus, host: str) -> type[BaseHTTPRequestHandler]:
                 self.send_header(name, value)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
-            self.wfile.write(body)
+            self.wfile.write(b"" if self.command == "HEAD" else body)
 
         def log_message(self, *_: object) -> None:
             """Requests are not logged."""

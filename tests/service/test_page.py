@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
 import time
 import urllib.error
@@ -195,6 +196,20 @@ def test_a_clock_that_is_set_changes_no_health(
         status.turned_up_s -= 61
         with pytest.raises(urllib.error.HTTPError, match="503"):
             urllib.request.urlopen(f"{where}/healthz", timeout=10)
+
+
+@pytest.mark.parametrize(("path", "code"), [("/", 200), ("/metrics", 200), ("/away", 404)])
+def test_head_is_the_answer_of_get_without_its_body(
+    status: ShadowStatus, path: str, code: int
+) -> None:
+    with served(status, "0") as where:
+        address = ("127.0.0.1", int(where.rpartition(":")[2]))
+        with socket.create_connection(address, timeout=10) as client, client.makefile() as answer:
+            client.sendall(f"HEAD {path} HTTP/1.0\r\n\r\n".encode())
+            first, *headers = answer.read().splitlines()
+    assert f" {code} " in first
+    assert "Content-Length: 0" not in headers
+    assert headers[-1] == "", "what follows the headers is the body"
 
 
 def a_day(folder: Path, decisions: int) -> list[StatusPoint]:
