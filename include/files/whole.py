@@ -41,7 +41,7 @@ def new_file(path: Path) -> Iterator[Path]:
     draft, placed = sibling(path, "draft"), False
     try:
         if not path.parent.is_dir():
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(path.parent)
         yield draft
         draft.replace(path)
         placed = True
@@ -54,6 +54,14 @@ def new_file(path: Path) -> Iterator[Path]:
         if not placed:
             with suppress(OSError):
                 draft.unlink(missing_ok=True)
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder, and those above it. Raises SetupError where one of them is a file."""
+    for place in (folder, *folder.parents):
+        if place.is_file():
+            raise SetupError(f"{folder} cannot be written: {place} is a file; name a folder")
+    folder.mkdir(parents=True, exist_ok=True)
 
 
 def csv_text(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
@@ -97,7 +105,7 @@ def new_folder(target: Path) -> Iterator[Path]:
 
     Drafts that a killed process left behind are removed first.
     """
-    target.parent.mkdir(parents=True, exist_ok=True)
+    make_folder(target.parent)
     for left_over in target.parent.glob(f".{target.name}.draft-*"):
         shutil.rmtree(left_over, ignore_errors=True)
     draft = sibling(target, "draft")

@@ -17,7 +17,7 @@ from typing import Any, Protocol
 import yaml
 
 from include.files.appended import AppendedRows
-from include.files.whole import read_json, write_bytes, write_json
+from include.files.whole import make_folder, read_json, write_bytes, write_json
 from include.model.errors import SetupError, SpecError
 from include.service.clock import SteadyClock, turns
 from include.service.rates import NO_RATES, JobRates, comparable, fetched, rates_between
@@ -311,7 +311,7 @@ def alone_in(folder: Path, what: str) -> Iterator[None]:
     Raises SetupError when another one does, or the folder cannot be written.
     """
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         file = (folder / LOCK).open("a")
     except OSError as error:
         how = "make it writable, or name another folder"

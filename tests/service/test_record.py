@@ -198,8 +198,15 @@ def test_two_do_not_write_into_one_folder(tmp_path: Path) -> None:
         pass
     with alone_in(tmp_path, "records"):
         pass
+
+
+@pytest.mark.parametrize("inside", ["", "job"])
+def test_a_file_in_place_of_the_folder_is_named(tmp_path: Path, inside: str) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(SetupError, match="name another folder"), alone_in(tmp_path / "file", "x"):
+    with (
+        pytest.raises(SetupError, match="file is a file; name a folder"),
+        alone_in(tmp_path / "file" / inside, "records"),
+    ):
         pass
 
 

@@ -163,7 +163,9 @@ def test_seeds_of_the_command_line_are_checked_in_the_same_words(
 def test_a_study_that_cannot_be_written_ends_before_its_first_run(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     message = refused("reproduce", "--root", tmp_path / "file")
-    assert "asked.json cannot be written" in message
+    assert (
+        f"reproduction cannot be written: {tmp_path / 'file'} is a file; name a folder" in message
+    )
 
 
 def test_runs_are_counted_before_any_is_made(tmp_path: Path) -> None:
