@@ -91,8 +91,9 @@ def _plain(name_or_path: str) -> Any:
     return read_yaml(input_text(_path_of(name_or_path), "topology"))
 
 
-def load_topology(name_or_path: str) -> Topology:
-    """A topology by name, or from a YAML file of the user's own.
+def load_topology(name_or_path: str, above: tuple[Path, ...] = ()) -> Topology:
+    """A topology by name, or from a YAML file of the user's own; ``above`` are those whose tenants
+    led to it.
 
     Raises SpecError with every problem of the file at once.
     """
@@ -105,7 +106,12 @@ def load_topology(name_or_path: str) -> Topology:
         return _generated(name_or_path)
     path = _path_of(name_or_path)
     text = input_text(path, "topology")
-    return parse_topology(text, source=path.name, folder=path.parent)
+    files = (*above, path)
+    if path.resolve() in (file.resolve() for file in above):
+        chain = " > ".join(file.name for file in files)
+        problem = f"tenants name their own file ({chain}); name another topology there"
+        raise SpecError("topology", [problem])
+    return parse_topology(text, source=path.name, files=files)
 
 
 def run_defaults(name_or_path: str) -> Mapping[str, Any]:
@@ -119,24 +125,24 @@ def run_defaults(name_or_path: str) -> Mapping[str, Any]:
 
 
 @lru_cache(maxsize=64)
-def parse_topology(text: str, *, source: str, folder: Path = HERE) -> Topology:
+def parse_topology(text: str, *, source: str, files: tuple[Path, ...] = ()) -> Topology:
     """A topology from YAML text. Raises SpecError with every problem at once.
 
-    ``folder`` is that of files named by tenants. Cached, because every run of a matrix reads the
-    same few topologies.
+    ``files`` end with that of the text; what its tenants name is beside it. Cached, because every
+    run of a matrix reads the same few topologies.
     """
     try:
-        return _parsed(read_yaml(text), source, folder)
+        return _parsed(read_yaml(text), source, files)
     except yaml.YAMLError as error:
         raise SpecError(source, [f"not readable as YAML: {error}"]) from error
 
 
 @lru_cache(maxsize=8)
 def _generated(name: str) -> Topology:
-    return _parsed(layered(name), name, HERE)
+    return _parsed(layered(name), name, ())
 
 
-def _parsed(raw: Any, source: str, folder: Path) -> Topology:
+def _parsed(raw: Any, source: str, files: tuple[Path, ...]) -> Topology:
     if raw is None:
         raise SpecError(source, [f"{source} is empty; write a topology (docs/adding.md has one)"])
     if not isinstance(raw, dict):
@@ -145,7 +151,7 @@ def _parsed(raw: Any, source: str, folder: Path) -> Topology:
     try:
         raw = _based_on(raw)
         if isinstance(raw, dict) and "tenants" in raw:
-            topology = shared(TenantsFile.model_validate(raw), partial(_of_one_tenant, folder))
+            topology = shared(TenantsFile.model_validate(raw), partial(_of_one_tenant, files))
         else:
             topology = _single(TopologyFile.model_validate(raw))
     except ValidationError as error:
@@ -205,11 +211,13 @@ _STAND_INS: Mapping[str, Any] = {
 """Replace parts that could not be read, so that the others can be checked."""
 
 
-def _of_one_tenant(folder: Path, tenant: TenantFile) -> Topology:
+def _of_one_tenant(files: tuple[Path, ...], tenant: TenantFile) -> Topology:
     """The topology of a tenant, with the tenant's changes of operators."""
     if not tenant.operators:
-        is_file = tenant.topology.endswith((".yaml", ".yml"))
-        return load_topology(str(folder / tenant.topology) if is_file else tenant.topology)
+        name = tenant.topology
+        if files and name.endswith((".yaml", ".yml")):
+            name = str(files[-1].parent / name)
+        return load_topology(name, files)
     changed = _based_on({"based_on": tenant.topology, "operators": tenant.operators})
     return _single(TopologyFile.model_validate(changed))
 

@@ -119,6 +119,18 @@ def test_more_tenants_than_a_topology_may_have_operators_are_refused(tmp_path):
         load_topology(str(path))
 
 
+@pytest.mark.parametrize(
+    ("first", "chain"),
+    [("mine", "mine.yaml > mine.yaml"), ("a", "a.yaml > b.yaml > a.yaml")],
+)
+def test_tenants_that_name_their_own_file_are_refused(first, chain, tmp_path):
+    for name, other in (("mine", "mine"), ("a", "b"), ("b", "a")):
+        tenants = f"[{{name: t, topology: {other}.yaml}}]"
+        (tmp_path / f"{name}.yaml").write_text(f"{{name: mine, tenants: {tenants}}}")
+    (problem,) = problems_of(run_spec(topology=str(tmp_path / f"{first}.yaml")))
+    assert problem == f"tenants name their own file ({chain}); name another topology there"
+
+
 def test_a_run_of_tenants_deploys_on_the_hosts_it_is_given(shared):
     run = resolve(points(shared, calibration="manufacturing")[0])
     assert run.setting.hosts_at_start == 2
