@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import islice, product
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
 from include.experiment.form_lines import MOST_RUNS
+from include.experiment.levels import seed_problems
 from include.experiment.problems import problems_by_field
 from include.experiment.size import size_problems
 from include.experiment.spec import AXES, ExperimentSpec, RunSpec, located
@@ -135,6 +136,10 @@ def _kinds_with_problems(
         for kind in of_topology:
             for problem in dict.fromkeys(problems_by_field(kind)):
                 affected_by.setdefault(problem, []).append(kind)
+    # A trace may lack the day of a seed.
+    loads = {f"{kind.pattern} {kind.pattern_options}": kind for kind in kinds}
+    for kind, seed in product(loads.values(), spec.seeds[1:]):
+        problems += [Problem("seeds", text) for text in seed_problems(replace(kind, seed=seed))]
     problems += [
         Problem(problem.field, problem.text + _whose(affected, len(kinds), spec.seeds))
         if runs_named

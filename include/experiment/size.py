@@ -10,6 +10,7 @@ take their time as well: runs of two hours of stepwise and random walk 1 under t
 
 from __future__ import annotations
 
+import json
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -53,8 +54,6 @@ class ExperimentSize:
     memory_bytes: float
     real_time_runs: int = 0
     real_time_s: float = 0.0
-    idle_runs: int = 0
-    """In which nothing arrives."""
 
     def __str__(self) -> str:
         parts = [self._by_the_clock()] if self.real_time_runs else []
@@ -82,9 +81,6 @@ class ExperimentSize:
 
     def problems(self, memory_bytes: float) -> Iterator[str]:
         """Why it cannot run on a machine with so much memory."""
-        if self.idle_runs:
-            how = "raise the level, let tenants join earlier, or make the runs longer"
-            yield f"nothing would ever arrive in {self.idle_runs} of {self.runs} runs; {how}"
         less = "lower the level, shorten the runs, or take values out"
         if self.time_s > MOST_S:
             yield f"this takes more than a day ({self}); {less}"
@@ -109,12 +105,11 @@ def size_of(points: Sequence[RunSpec]) -> ExperimentSize:
         for point in points
         if not TESTBEDS[point.testbed].real_time
     )
-    runs = idle_runs = 0
+    runs = 0
     executions = time_s = largest_s = memory_bytes = 0.0
     for text, count in alike.items():
         spec = RunSpec.from_json(text)
         total, busiest = executions_of(spec)
-        idle_runs += 0 if total else count
         per_s = EXECUTIONS_PER_S.get(spec.testbed, LEAST_PER_S)
         run_s = total / per_s + spec.duration_s / 3600 * RUN_S_PER_HOUR
         runs, executions = runs + count, executions + count * total
@@ -128,7 +123,6 @@ def size_of(points: Sequence[RunSpec]) -> ExperimentSize:
         memory_bytes=memory_bytes * cores,
         real_time_runs=len(by_the_clock),
         real_time_s=sum(map(_clock_s, by_the_clock)),
-        idle_runs=idle_runs,
     )
 
 
@@ -156,9 +150,28 @@ def executions_of(spec: RunSpec) -> tuple[float, float]:
 
 
 def size_problems(points: Sequence[RunSpec]) -> list[str]:
-    """Why the experiment is too large for this machine; empty when it is not."""
+    """Why the experiment is too large for this machine, or some runs have nothing to do."""
+    if not points:
+        return []
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return list(size_of(points).problems(memory)) if points else []
+    return [*_idle_problems(points), *size_of(points).problems(memory)]
+
+
+def _idle_problems(points: Sequence[RunSpec]) -> Iterator[str]:
+    """Whether nothing arrives in some runs; what several have in common is looked at once."""
+    arrives: dict[str, bool] = {}
+    idle = []
+    for point in points:
+        pattern = [point.pattern, dict(point.pattern_options), point.seed]
+        load = json.dumps([point.topology, point.duration_min, *pattern], sort_keys=True)
+        if load not in arrives:
+            arrives[load] = executions_of(point)[0] > 0
+        if not arrives[load]:
+            idle.append(point.run_id)
+    if idle:
+        which = f"{len(idle)} of {len(points)} runs, such as {idle[0]}"
+        how = "raise the level, let tenants join earlier, or make the runs longer"
+        yield f"nothing would ever arrive in {which}; {how}"
 
 
 def _amount(count: float) -> str:

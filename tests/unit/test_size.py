@@ -46,8 +46,22 @@ def test_runs_in_which_nothing_arrives_are_told(tmp_path):
     )
     raw = {"name": "mine", "controllers": "btu", "patterns": "constant", "topology": "late.yaml"}
     (tmp_path / "mine.yaml").write_text(json.dumps(raw | {"duration_min": 10, "seeds": [1, 2]}))
-    with pytest.raises(SpecError, match="nothing would ever arrive in 2 of 2 runs; raise"):
+    with pytest.raises(SpecError, match=r"ever arrive in 2 of 2 runs, such as btu-.*-s1-.*; raise"):
         runs_in_file(tmp_path / "mine.yaml")
+
+
+def test_every_seed_is_looked_at(tmp_path):
+    """On the second of two days nothing arrives in the first hour."""
+    (tmp_path / "load.csv").write_text("time_s,level\n0,1\n86400,0\n90000,1\n")
+    pattern = {"name": "trace", "path": "load.csv", "days_as_seeds": True}
+    raw = {"name": "mine", "controllers": "btu", "patterns": pattern, "duration_min": 10}
+    for seeds, problem in (
+        ([1, 2], r"ever arrive in 1 of 2 runs, such as btu-trace-btu10-s2-"),
+        ([1, 3], r"load.csv has no day 3: it has 2"),
+    ):
+        (tmp_path / "mine.yaml").write_text(json.dumps(raw | {"seeds": seeds}))
+        with pytest.raises(SpecError, match=problem):
+            runs_in_file(tmp_path / "mine.yaml")
 
 
 def test_real_time_takes_its_time():
