@@ -12,6 +12,9 @@ from typing import Any
 
 from include.model.tenant import Tenant
 
+MOST_KEYS = 10**7
+"""A testbed keeps a number for each."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Keyed:
@@ -27,8 +30,8 @@ class Keyed:
 
     def problems(self) -> Iterator[str]:
         """Every value that is out of range."""
-        if self.keys < 1:
-            yield f"keyed.keys must be at least 1, got {self.keys}"
+        if not 1 <= self.keys <= MOST_KEYS:
+            yield f"keyed.keys must be from 1 to {MOST_KEYS}, got {self.keys}"
         for name in ("exponent", "state_kb"):
             if not 0 <= getattr(self, name) < math.inf:
                 yield f"keyed.{name} must be a number of at least 0, got {getattr(self, name):g}"
@@ -188,22 +191,14 @@ class Topology:
         yield from _loose_ends(self)
         yield from _guest_problems(self)
         for op in self.operators:
-            for need in ("slo_ms", "cpu_cores", "memory_mb", "instances_at_start"):
-                if getattr(op, need) <= 0:
-                    yield f"operator {op.name}: {need} must be above 0, got {getattr(op, need)}"
+            if op.instances_at_start < 1:
+                least = "instances must be at least 1"
+                yield f"operator {op.name}: {least}, got {op.instances_at_start}"
             if op.keyed:
                 yield from (f"operator {op.name}: {problem}" for problem in op.keyed.problems())
                 if not op.stateful:
                     yield f"operator {op.name}: keyed needs stateful: true"
-        for source in self.sources:
-            if source.items_per_level <= 0:
-                yield (
-                    f"source {source.name}: items_per_level must be above 0, "
-                    f"got {source.items_per_level}"
-                )
         yield from _tenant_problems(self)
-        if self.emission_period_s <= 0:
-            yield f"emission_period_s must be above 0, got {self.emission_period_s}"
         try:
             _ = self.flow_order
         except ValueError as error:

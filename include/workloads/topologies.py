@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from functools import cache, lru_cache, partial
 from pathlib import Path
@@ -167,15 +166,15 @@ def _parsed(raw: Any, source: str, files: tuple[Path, ...]) -> Topology:
 
 
 def _problems_of_the_rest(raw: dict[str, Any], error: ValidationError) -> list[str]:
-    """Problems of the graph, without those about parts that could not be read."""
+    """Problems of the graph, where what could not be read has a value that is in order."""
     whole: dict[str, Any] = {**_STAND_IN, **raw}
-    broken: set[str] = set()
     gone: set[int] = set()
     for field, *inside in (problem["loc"] for problem in error.errors(include_url=False)):
         if field in ("sources", "operators") and inside and isinstance(whole[field], dict):
-            broken.add(str(inside[0]))
-            stand_in = _STAND_INS[str(field)]
-            whole[str(field)] = {**whole[str(field)], inside[0]: stand_in}
+            name, parts = inside[0], whole[field]
+            part = parts.get(name) if isinstance(parts.get(name), dict) else {}
+            kept = {key: value for key, value in part.items() if key not in inside}
+            whole[str(field)] = {**parts, name: {**_STAND_INS[str(field)], **kept}}
         elif field == "edges" and inside:
             gone.add(int(inside[0]))
         elif field in _STAND_IN:
@@ -190,10 +189,7 @@ def _problems_of_the_rest(raw: dict[str, Any], error: ValidationError) -> list[s
         return []
     loose = ("receives nothing", "feeds nothing") if gone else ()
     return [
-        problem
-        for problem in topology.problems()
-        if not any(re.search(rf"\b{re.escape(name)}\b", problem) for name in broken)
-        and not any(words in problem for words in loose)
+        problem for problem in topology.problems() if not any(words in problem for words in loose)
     ]
 
 
@@ -208,7 +204,7 @@ _STAND_INS: Mapping[str, Any] = {
     "sources": {"label": "", "items_per_level": 1},
     "operators": {"label": "", "slo_ms": 1, "cpu_shares": 1, "memory_mb": 1},
 }
-"""Replace parts that could not be read, so that the others can be checked."""
+"""Of what could not be read, so that the rest can be checked."""
 
 
 def _of_one_tenant(files: tuple[Path, ...], tenant: TenantFile) -> Topology:

@@ -75,8 +75,8 @@ class SourceFile(Bounded, Strict):
     """A source; units as in :class:`~include.model.topology.Source`."""
 
     label: str
-    items_per_level: float
-    size_bytes: int = 0
+    items_per_level: float = Field(gt=0)
+    size_bytes: int = Field(default=0, ge=0)
 
 
 class KeyedFile(Bounded, Strict):
@@ -91,10 +91,10 @@ class OperatorFile(Bounded, Strict):
     """An operator. A core has 1024 ``cpu_shares``."""
 
     label: str
-    slo_ms: float
-    cpu_shares: float
-    memory_mb: float
-    storage_mb: float = 0.0
+    slo_ms: float = Field(gt=0)
+    cpu_shares: float = Field(gt=0)
+    memory_mb: float = Field(gt=0)
+    storage_mb: float = Field(default=0.0, ge=0)
     stateful: bool = False
     state_mb: float = Field(default=0.0, ge=0)
     instances: int = Field(default=1, ge=1)
@@ -148,7 +148,7 @@ class TopologyFile(Bounded, Strict):
 
     name: Name
     level_unit: str = "level"
-    emission_period_s: float
+    emission_period_s: float = Field(gt=0)
     sources: dict[str, SourceFile]
     operators: dict[str, OperatorFile]
     edges: list[EdgeFile]

@@ -112,6 +112,13 @@ def test_an_unknown_pattern_of_a_source_is_told_once_per_tenant(tmp_path):
     assert "stepwise" in messages[0]
 
 
+def test_no_instances_of_a_tenant_are_told(tmp_path):
+    path = tmp_path / "none.yaml"
+    path.write_text("{name: none, tenants: [{name: a, topology: word_count, instances: 0}]}")
+    with pytest.raises(SpecError, match=r"operator a\.\w+: instances must be at least 1, got 0"):
+        load_topology(str(path))
+
+
 def test_more_tenants_than_a_topology_may_have_operators_are_refused(tmp_path):
     path = tmp_path / "many.yaml"
     path.write_text("{name: many, tenants: [{name: a, topology: linear, count: 900000000}]}")
@@ -163,11 +170,12 @@ edges: [{{from: S1, to: count}}]
 
 
 def test_every_wrong_value_is_named_at_once():
-    fields = "keyed: {keys: 0, exponent: -1, state_kb: -2}"
+    fields = "storage_mb: -1, keyed: {keys: 0, exponent: -1, state_kb: -2}"
     with pytest.raises(SpecError) as error:
         parse_topology(WORDS.format(fields=fields), source="words.yaml")
     assert error.value.problems == (
-        "operator count: keyed.keys must be at least 1, got 0",
+        "operators.count.storage_mb: input should be greater than or equal to 0, got -1",
+        "operator count: keyed.keys must be from 1 to 10000000, got 0",
         "operator count: keyed.exponent must be a number of at least 0, got -1",
         "operator count: keyed.state_kb must be a number of at least 0, got -2",
         "operator count: keyed needs stateful: true",

@@ -121,8 +121,13 @@ edges: [{from: S, to: A}, {from: A, to: B}]
     [
         ("{from: A, to: B}", "{from: A, to: B}, {from: B, to: A}", "form a cycle; a topology must"),
         ("memory_mb: 400", "memory_mb: 40000", "fits no host: an instance reserves"),
-        ("memory_mb: 400", "memory_mb: -4", "memory_mb must be above 0"),
-        ("items_per_level: 1", "items_per_level: 0", "items_per_level must be above 0"),
+        ("cpu_shares: 100", "cpu_shares: -2", "A.cpu_shares: input should be greater than 0"),
+        ("memory_mb: 400", "memory_mb: -4", "memory_mb: input should be greater than 0"),
+        (
+            "items_per_level: 1",
+            "items_per_level: 0",
+            "items_per_level: input should be greater than 0",
+        ),
         (", service_ms: 50", "", "has no service_ms"),
         ("slo_ms: 500", "slo: 500", "operators.A.slo: unknown field"),
         ("slo_ms: 500, ", "", "operators.A.slo_ms: missing"),
@@ -262,7 +267,7 @@ def test_a_file_left_out_is_the_file_beside_the_spec(tmp_path):
 
 
 def test_fields_and_graph_of_a_topology_are_told_at_once(tmp_path):
-    """What has a field that cannot be read is left out of what is said of the graph."""
+    """Where a field cannot be read, the graph has another value of it."""
     path = tmp_path / "mine.yaml"
     path.write_text(
         """
@@ -283,11 +288,13 @@ edges:
     )
     assert list(problems(topology=str(path))) == [
         "name: use small letters, digits and _, got 'Mine'",
+        "emission_period_s: input should be greater than 0, got -1",
+        "sources.S.items_per_level: input should be greater than 0, got 0",
         "sources.T.items_per_level: input should be a valid number, got None",
         "operators.A.memory_mb: missing; add it",
+        "operators.B.slo_ms: input should be greater than 0, got -1",
         "operators.C.colour: unknown field; remove it or correct its spelling",
         "edge B -> nowhere: nowhere is not an operator",
-        "operator B: slo_ms must be above 0, got -1.0",
-        "source S: items_per_level must be above 0, got 0.0",
-        "emission_period_s must be above 0, got -1.0",
+        "operator C receives nothing; add an edge to it or remove it",
+        "source T feeds nothing; add an edge from it or remove it",
     ]

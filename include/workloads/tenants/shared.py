@@ -57,7 +57,9 @@ def _of_tenant(base: Topology, tenant: TenantFile, name: str) -> Topology:
                 name=f"{name}.{op.name}",
                 tenant=name,
                 runs_in=op.runs_in and f"{name}.{op.runs_in}",
-                instances_at_start=per_operator.get(op.name, for_all or op.instances_at_start),
+                instances_at_start=per_operator.get(
+                    op.name, op.instances_at_start if for_all is None else for_all
+                ),
                 service_ms=op.service_ms and op.service_ms * tenant.service_scale,
             )
             for op in base.operators
