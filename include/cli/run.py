@@ -27,7 +27,8 @@ def check(spec: Spec) -> None:
     points = runs_in_file(spec_path(str(spec)))
     for point in points:
         windows = f"{point.windows} window{'s' * (point.windows != 1)}"
-        typer.echo(f"{point.run_id}  {point.duration_min:g} min, {windows}")
+        name = f", calibration {Path(point.calibration).name}" if point.calibration else ""
+        typer.echo(f"{point.run_id}  {point.duration_min:g} min, {windows}{name}")
     typer.echo(size_of(points))
     for note in dict.fromkeys(note for point in points for note in trace_notes(point)):
         typer.echo(f"trace: {note}")

@@ -262,6 +262,14 @@ def test_numbers_that_nobody_can_count_are_one_problem_beside_others(
         assert sum(message in problem for problem in reported) == 1, reported
 
 
+def test_check_names_the_calibration_of_a_run(tmp_path: Path) -> None:
+    (tmp_path / "own.yaml").write_text("based_on: manufacturing\n")
+    spec = tmp_path / "mine.yaml"
+    spec.write_text(json.dumps(MINE | {"calibration": ["manufacturing_paused", "own.yaml"]}))
+    lines = [line.rpartition(", ")[2] for line in said("check", spec).splitlines()]
+    assert {"calibration manufacturing_paused", "calibration own.yaml"} <= set(lines)
+
+
 def test_an_experiment_that_comes_along_needs_its_name_only() -> None:
     assert "btu-random_walk_1-btu10-s1" in said("check", "demo")
     assert "Did you mean 'demo'?" in refused("run", "demmo")
