@@ -3,9 +3,10 @@
 Measured with manufacturing at constant levels of 6 to 600 under ``fixed`` and ``btu``, on one core
 of a machine with two: 2.8 to 5.4 million executions a second on ``simulated`` and 5 to 11 on
 ``flow``, 30 to 190 bytes of memory per execution of a window (many where items wait), 1.6 to 26
-bytes of files. The low end of the speeds is taken and what is usual of the others. Controllers
-take their time as well: runs of two hours of stepwise and random walk 1 under thirteen of them took
-0.7 (``fixed``) to 2.9 times (``tide``) as long as computed, twenty-eight side by side 1.4 times.
+bytes of files, with one execution in ten stored. The low end of the speeds is taken and what is
+usual of the others. Controllers take their time as well: runs of two hours of stepwise and random
+walk 1 under thirteen of them took 0.7 (``fixed``) to 2.9 times (``tide``) as long as computed,
+twenty-eight side by side 1.4 times.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from include.experiment.levels import levels_of_sources
 from include.experiment.problems import read_calibration
@@ -32,8 +34,10 @@ QUICKEST, SLOWEST = 0.5, 4.0
 REPORT_S, REPORT_RUN_S = 35.0, 0.7
 """Of tables, checks and page: 37 s for one run of two hours, 56 s for twenty-eight."""
 MEMORY_BYTES = 100.0
+"""Of an execution in a window, of ten in one that is stored: `flow` keeps no items."""
 IDLE_BYTES = 200e6
-FILE_BYTES = 3.0
+FILE_BYTES = 30.0
+"""Of an execution that is stored."""
 MOST_S = 24 * 3600.0
 MOST_FILE_BYTES = 100e9
 TELL_S, TELL_FILE_BYTES = 600.0, 5e9
@@ -106,7 +110,7 @@ def size_of(points: Sequence[RunSpec]) -> ExperimentSize:
         if not TESTBEDS[point.testbed].real_time
     )
     runs = 0
-    executions = time_s = largest_s = memory_bytes = 0.0
+    executions = time_s = largest_s = memory_bytes = file_bytes = 0.0
     for text, count in alike.items():
         spec = RunSpec.from_json(text)
         total, busiest = executions_of(spec)
@@ -114,12 +118,15 @@ def size_of(points: Sequence[RunSpec]) -> ExperimentSize:
         run_s = total / per_s + spec.duration_s / 3600 * RUN_S_PER_HOUR
         runs, executions = runs + count, executions + count * total
         time_s, largest_s = time_s + count * run_s, max(largest_s, run_s)
-        memory_bytes = max(memory_bytes, IDLE_BYTES + busiest * MEMORY_BYTES)
+        every = _calibration(spec)["sample_every_items"]
+        file_bytes += count * total / every * FILE_BYTES
+        kept = busiest * 10 / every if spec.testbed == "flow" else busiest
+        memory_bytes = max(memory_bytes, IDLE_BYTES + kept * MEMORY_BYTES)
     return ExperimentSize(
         runs=runs,
         executions=executions,
         time_s=max(largest_s, time_s / cores),
-        file_bytes=executions * FILE_BYTES,
+        file_bytes=file_bytes,
         memory_bytes=memory_bytes * cores,
         real_time_runs=len(by_the_clock),
         real_time_s=sum(map(_clock_s, by_the_clock)),
@@ -128,9 +135,12 @@ def size_of(points: Sequence[RunSpec]) -> ExperimentSize:
 
 def _clock_s(spec: RunSpec) -> float:
     """Seconds of the wall clock that a run in real time lasts."""
-    calibration = read_calibration(spec, load_topology(spec.topology))
-    scale: float = calibration.model_dump(mode="json").get("time_scale", 1.0)
+    scale: float = _calibration(spec).get("time_scale", 1.0)
     return spec.duration_s / scale
+
+
+def _calibration(spec: RunSpec) -> dict[str, Any]:
+    return read_calibration(spec, load_topology(spec.topology)).model_dump(mode="json")
 
 
 def executions_of(spec: RunSpec) -> tuple[float, float]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +14,7 @@ from include.experiment.spec import RunSpec
 from include.model.errors import SpecError
 from include.testbeds.simulated.testbed import SimulatedTestbed
 
+SPECS = Path(__file__).parents[2] / "include" / "experiment" / "specs"
 SPEC = RunSpec(
     experiment="size", controller="fixed", pattern="constant", pattern_options={"level": 6},
     btu_min=10, seed=1, duration_min=120,
@@ -98,3 +100,9 @@ def test_what_is_too_large_is_refused_in_words_before_anything_starts(
     with pytest.raises(SpecError, match=what) as raised:
         runs_in_file(spec)
     assert "lower the level" in str(raised.value)
+
+
+@pytest.mark.parametrize("spec", sorted(SPECS.glob("*.yaml")), ids=lambda spec: spec.stem)
+def test_every_spec_of_the_project_fits_a_machine_of_eight_gigabytes(spec, monkeypatch):
+    monkeypatch.setattr("os.sysconf", {"SC_PAGE_SIZE": 1e9, "SC_PHYS_PAGES": 8}.__getitem__)
+    runs_in_file(spec)
