@@ -37,8 +37,9 @@ from include.testbeds import TESTBEDS
 
 ONCE_PER_RUN = ("run", "operator", "price", "billing", "lease")
 PER_WINDOW = tuple(table for table in TABLES if table not in ONCE_PER_RUN)
-TOGETHER_S = 1.0
-"""What a process that is killed loses at most, beside the window that it is at."""
+TOGETHER_S, TOGETHER_SAMPLES = 1.0, 200_000
+"""A process commits its windows when it measures for so long, or has so many samples in memory: 10
+MB, and 165,000 are those of two hours of stepwise."""
 Report = Callable[[dict[str, Any]], None]
 
 
@@ -90,9 +91,7 @@ def _provision(spec: RunSpec, root: Path, by: DagRun) -> Run:
     if stored is Stored.BEGUN and _is_given_back(run, store):
         forget(spec, root)
     mark_code(store, spec)
-    if stored is Stored.COMPLETE:
-        store.remove_windows(commits=False)  # where a process was killed at its very end
-    else:
+    if stored is not Stored.COMPLETE:
         mark_origin(store, by)
     write_bytes(store.run_json, run.to_json().encode())
     return run
@@ -195,11 +194,11 @@ def load_run(spec: RunSpec, root: Path) -> Run:
 
 
 def window_reached(spec: RunSpec, root: Path, window: int) -> bool:
-    """Whether the testbed has come to the window and the one before it is committed."""
+    """Whether the testbed has come to the window and those before it are committed."""
     store = store_of(spec, root)
     if window == 0:
         return is_deployed(store) and (store.home / "arrivals.csv").is_file()
-    return store.commit(window - 1).is_file()
+    return all(store.commit(before).is_file() for before in range(window))
 
 
 def control_windows(
@@ -207,8 +206,8 @@ def control_windows(
 ) -> list[dict[str, Any]]:
     """Run all ticks of windows ``first`` to ``last`` and commit them; returns their summaries.
 
-    A committed window is left as it is. Windows that end within ``TOGETHER_S`` are committed
-    together.
+    A committed window is left as it is. What is measured within ``TOGETHER_S`` is committed
+    together; of that nothing is kept where the process is killed or a controller fails.
     """
     with run_alone(spec, root):
         return list(_windows(spec, root, first, last, report))
@@ -228,7 +227,9 @@ def _windows(
             session = session or _resumed(run, store, window)
             measured.append(_measure(run, session, window))
             summary = measured[-1].summary
-            is_due = time.monotonic() - committed_s >= TOGETHER_S
+            samples = sum(one.summary["samples"] for one in measured)
+            passed_s = time.monotonic() - committed_s
+            is_due = passed_s >= TOGETHER_S or samples >= TOGETHER_SAMPLES
             if is_due or window == last or store.commit(window + 1).is_file():
                 if window < spec.windows - 1:
                     for one in measured:
@@ -241,6 +242,8 @@ def _windows(
                 measured, committed_s = [], time.monotonic()
         report(summary)
         yield summary
+    if all(store.commit(window).is_file() for window in range(spec.windows)):
+        store.remove_windows(commits=False)
 
 
 def run_all(
@@ -340,8 +343,6 @@ def _commit(store: RunStore, windows: Sequence[Window]) -> None:
     for window in reversed(windows):
         commit = {name: getattr(window, name) for name in COMMITTED}
         write_json(store.commit(window.number), commit)
-    if store.manifest.is_file():
-        store.remove_windows(commits=False)
 
 
 def _complete(run: Run, store: RunStore, windows: Sequence[Window]) -> None:

@@ -68,10 +68,12 @@ def test_a_window_measured_again_after_the_end_stores_nothing_twice(store):
     assert files(store) == once
 
 
-def test_a_window_with_one_byte_changed_is_not_read(store):
-    content = bytearray(store.rows(1).read_bytes())
-    content[-60] ^= 1
-    store.rows(1).write_bytes(content)
+@pytest.mark.parametrize("suffix", [".arrow", ".sha256"])
+def test_a_window_with_one_byte_changed_is_not_read(store, suffix):
+    path = store.rows(1).with_suffix(suffix)
+    content = bytearray(path.read_bytes())
+    content[-60] ^= 0x80
+    path.write_bytes(content)
     with pytest.raises(StoreError, match="are not those that were stored; remove"):
         wholes(store)
 

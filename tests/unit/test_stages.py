@@ -91,6 +91,36 @@ def test_a_window_measured_again_gives_the_same_bytes(whole, tmp_path, monkeypat
     assert digests(tmp_path) == whole
 
 
+def test_a_window_behind_a_gap_of_commits_is_not_reached(tmp_path, monkeypatch):
+    """Commits are written from the last to the first, and a process may be killed in between."""
+    spec = a_spec()
+    monkeypatch.setattr(stages, "TOGETHER_S", 0)
+    begun(spec, tmp_path, 2).commit(0).unlink()
+    assert stages.window_reached(spec, tmp_path, 0)
+    assert not stages.window_reached(spec, tmp_path, 2)
+
+
+def test_many_samples_are_committed_sooner_and_give_the_same_bytes(whole, tmp_path, monkeypatch):
+    spec = a_spec()
+    monkeypatch.setattr(stages, "TOGETHER_S", 60)
+    monkeypatch.setattr(stages, "TOGETHER_SAMPLES", 1)
+    seen = list[bool]()
+    rows = stages.store_of(spec, tmp_path).rows(0)
+    stages.run_all(spec, tmp_path, lambda _: seen.append(rows.is_file()))
+    assert seen == [True, True, True]
+    assert digests(tmp_path) == whole
+
+
+def test_what_a_killed_task_left_of_windows_is_removed_with_the_next_try(whole, tmp_path):
+    spec = a_spec()
+    stages.run_all(spec, tmp_path)
+    rows = stages.store_of(spec, tmp_path).rows(0)
+    rows.parent.mkdir()
+    rows.touch()
+    stages.control_windows(spec, tmp_path, spec.windows - 1, spec.windows - 1)
+    assert digests(tmp_path) == whole
+
+
 @pytest.mark.parametrize(
     ("together_s", "at_write"), [*((60, at) for at in KILLS), *((0, at) for at in KILLS)]
 )

@@ -167,10 +167,10 @@ class RunStore:
             raise StoreError(f"rows in {error}; {self._again()}") from error
 
     def _read_window(self, window: int) -> dict[str, pa.Table]:
-        tables = read_window(self.rows(window))
-        if not _is_sealed(self.rows(window)):
-            raise StoreError(f"{self.rows(window)} are not those that were stored")
-        return tables
+        path = self.rows(window)
+        if path.is_file() and not _is_sealed(path):
+            raise StoreError(f"{path} are not those that were stored")
+        return read_window(path)
 
     def remove_windows(self, *, commits: bool) -> None:
         """Remove what is stored until the run has ended, and ``commits`` if asked."""
@@ -222,7 +222,7 @@ def _seal(path: Path) -> Path:
 
 def _is_sealed(path: Path) -> bool:
     """Whether a file is what it was when its SHA-256 was stored."""
-    return _seal(path).is_file() and _seal(path).read_text(encoding="utf-8") == digest(path)
+    return _seal(path).is_file() and _seal(path).read_bytes() == digest(path).encode()
 
 
 def _write_wholes(wholes: Mapping[str, Path], windows: Iterable[Mapping[str, pa.Table]]) -> None:
