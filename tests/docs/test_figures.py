@@ -50,12 +50,12 @@ def beside(
         yield by.loc["tide"], by.loc[RIVALS]
 
 
-def counted(name: str, place: Sequence[str], cost: str = "resource_cost") -> int:
+def counted(rows: pd.DataFrame, place: Sequence[str], cost: str = "resource_cost") -> int:
     """Where cost and compliance of tide at every level are at least as good as the best of each."""
     return sum(
         tide[cost] <= rivals[cost].min()
         and all(tide[one] >= rivals[one].max() for one in COMPLIANCE)
-        for tide, rivals in beside(table(name), place)
+        for tide, rivals in beside(rows, place)
     )
 
 
@@ -67,7 +67,7 @@ DAY = ("conditions", *WALK)
 def test_cells_of_the_btu_based_evaluation() -> None:
     good, cells = stated(r"as the best of `btu`, `btu-runtime` and `threshold` in (\d+) of (\d+)")
     assert len(table("tide_cells").groupby(list(CELL))) == cells
-    assert counted("tide_cells", CELL) == good
+    assert counted(table("tide_cells"), CELL) == good
     strictly = [
         tide["resource_cost"] < rivals["resource_cost"].min()
         for tide, rivals in beside(table("tide_cells"), CELL)
@@ -77,7 +77,25 @@ def test_cells_of_the_btu_based_evaluation() -> None:
     assert (by["tide"] < by["fixed"]).all()
 
 
+def test_changes_beside_those_of_btu() -> None:
+    (more,) = stated(r"makes more changes than `btu` in (\d+)")
+    cells = table("tide_cells").pivot_table(
+        index=list(CELL), columns="controller", values="changes"
+    )
+    assert (cells["tide"] > cells["btu"]).sum() == more
+    (more,) = stated(r"makes more changes than `btu` in (\d+), and more leases", "docs/tide.md")
+    minute = table("tide_every_minute").set_index(list(CELL))
+    assert (minute["changes"] > cells["btu"]).sum() == more
+
+
 def test_cells_with_a_decision_every_60_seconds() -> None:
+    own = table("tide_every_minute")
+    all_rows = pd.concat([table("tide_cells").query("controller != 'tide'"), own])
+    for cost, told in {
+        "resource_cost": r"as its rivals, it has (\d+) of (\d+)",
+        "begun_cost": r"counting begun BTUs, it has \[(\d+) of (\d+)",
+    }.items():
+        assert [counted(all_rows, CELL, cost), len(own)] == stated(told)
     lowest, cells = stated(r"The total is lowest in (\d+) of (\d+), 0.90", "docs/tide.md")
     rivals = table("tide_cells").query("controller in ['btu', 'btu-runtime', 'threshold']")
     best = rivals.groupby(list(CELL))[TOTAL].min()
@@ -157,7 +175,7 @@ def test_walks_that_nobody_had_looked_at() -> None:
     )
     rows = table("tide_walks")
     assert len(rows.groupby(list(WALK))) == walks
-    assert counted("tide_walks", WALK) == good
+    assert counted(table("tide_walks"), WALK) == good
     strictly = (
         tide["resource_cost"] < rivals["resource_cost"].min()
         and all(tide[one] > rivals[one].max() for one in COMPLIANCE)
@@ -172,9 +190,9 @@ def test_walks_that_nobody_had_looked_at() -> None:
 def test_billed_for_what_had_begun() -> None:
     cells, of, walks, runs_of = stated(r"these are (\d+) of (\d+) cells and (\d+) of (\d+) runs\.")
     assert len(table("tide_walks").groupby(list(WALK))) == runs_of
-    assert counted("tide_cells", CELL, "begun_cost") == cells
+    assert counted(table("tide_cells"), CELL, "begun_cost") == cells
     assert len(table("tide_cells").groupby(list(CELL))) == of
-    assert counted("tide_walks", WALK, "begun_cost") == walks
+    assert counted(table("tide_walks"), WALK, "begun_cost") == walks
 
 
 def test_recorded_days() -> None:
@@ -182,7 +200,7 @@ def test_recorded_days() -> None:
     pairs = list(beside(table("tide_days"), DAY))
     assert len(pairs) == of
     assert all(tide[TOTAL] < rivals[TOTAL].min() for tide, rivals in pairs)
-    assert counted("tide_days", DAY) == good
+    assert counted(table("tide_days"), DAY) == good
 
 
 def test_the_autoscalers_as_they_are_told() -> None:
