@@ -166,8 +166,9 @@ def main(arguments: Sequence[str]) -> int:
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         name = f"stepwise, btu, BTU {BTU_MIN}, {minutes:g} min, in memory"
-        row(name, *timed(lambda: in_memory(run), repeats))
-        row("the same, stored", *timed(lambda: stored(spec, root), repeats))
+        rate = row(name, *timed(lambda: in_memory(run), repeats))
+        rate /= row("the same, stored", *timed(lambda: stored(spec, root), repeats))
+        print(f"{'times the CPU that the run stored takes':<58} {rate:8.2f} x")
         against_peers(minutes / 4, repeats)
         command_line(minutes, repeats, root)
     return 0

@@ -42,7 +42,7 @@ class Cost:
     peak_mb: float
 
 
-def a_run(hours: float) -> RunSpec:
+def a_run(hours: float, *, summaries_only: bool = False) -> RunSpec:
     """Four machines that publish all the time, the BTU-based controller, a BTU of ten minutes."""
     return RunSpec(
         experiment="growth",
@@ -52,13 +52,14 @@ def a_run(hours: float) -> RunSpec:
         btu_min=10,
         seed=1,
         duration_min=60 * hours,
+        summaries_only=summaries_only,
     )
 
 
-def cost_here(hours: float, root: Path) -> Cost:
+def cost_here(spec: RunSpec, root: Path) -> Cost:
     """Of a run in this process, which has not run anything else."""
     stages.run_all(a_run(1 / 6), root / "compile")
-    spec, start_s = a_run(hours), time.process_time()
+    start_s = time.process_time()
     stages.run_all(spec, root)
     return Cost(time.process_time() - start_s, memory_mb("VmHWM"))
 
@@ -72,9 +73,9 @@ def memory_mb(field: str) -> float:
         return next(int(line.split()[1]) for line in status if line.startswith(field)) / 1024
 
 
-def cost(hours: float) -> Cost:
+def cost(hours: float, *options: str) -> Cost:
     """Of a run in a process of its own."""
-    call = [sys.executable, "-m", "tests.bench.growth", "--hours", str(hours), "--here"]
+    call = [sys.executable, "-m", "tests.bench.growth", "--hours", str(hours), "--here", *options]
     done = subprocess.run(call, check=True, capture_output=True, text=True)
     return Cost(*json.loads(done.stdout))
 
@@ -111,14 +112,18 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--repeats", type=int, default=5, help="turns, a run of each in every one")
     parser.add_argument("--gate", action="store_true", help="end with 1 when growth is too fast")
     parser.add_argument("--here", action="store_true", help="one run in this process, as JSON")
+    kept = "--summaries-only"
+    parser.add_argument(kept, action="store_true", help="samples and utilisations are not stored")
     options = parser.parse_args(arguments)
     if options.here:
+        spec = a_run(options.hours, summaries_only=options.summaries_only)
         with tempfile.TemporaryDirectory() as folder:
-            spent = cost_here(options.hours, Path(folder))
+            spent = cost_here(spec, Path(folder))
         print(json.dumps([spent.cpu_s, spent.peak_mb]))
         return 0
     lengths = (options.hours, TIMES * options.hours)
-    turns = [(cost(lengths[0]), cost(lengths[1])) for _ in range(options.repeats)]
+    how = [kept] if options.summaries_only else []
+    turns = [(cost(lengths[0], *how), cost(lengths[1], *how)) for _ in range(options.repeats)]
     for hours, costs in zip(lengths, zip(*turns, strict=True), strict=True):
         print(shown(hours, costs))
     of_cpu, of_memory = ratios(turns)
