@@ -64,42 +64,48 @@ def decided(controller: Tide, seen: Sequence[Observation]) -> list[tuple[Action,
     return actions
 
 
-def variants(controller: Tide) -> Iterator[tuple[str, str, list[Any]]]:
-    """Every option and constant, halved and doubled: its name, how, and how to make it so."""
-    options = {one.name for one in fields(Tide)} - NO_CHOICE
-    constants = {
-        name: value
-        for module in MODULES
-        for name, value in vars(module).items()
-        if name.isupper() and name not in NO_CHOICE and isinstance(value, float | int)
+def numbers() -> dict[str, tuple[float, list[Any]]]:
+    """Every option and constant: its value, and the modules that have it, none of an option."""
+    of: dict[str, tuple[float, list[Any]]] = {
+        option.name: (float(str(option.default)), [])
+        for option in fields(Tide)
+        if option.name not in NO_CHOICE
     }
+    for module in MODULES:
+        for name, value in vars(module).items():
+            if name.isupper() and name not in NO_CHOICE and isinstance(value, float | int):
+                of.setdefault(name, (value, []))[1].append(module)
+    return of
+
+
+def variants() -> Iterator[tuple[str, str, float, list[Any]]]:
+    """Every number halved and doubled: its name, how, what it is then, and the modules."""
     for how, factor in (("halved", 0.5), ("doubled", 2.0)):
-        for name in sorted(options):
-            yield name, how, [(None, getattr(controller, name) * factor)]
-        for name, value in sorted(constants.items()):
-            having = [module for module in MODULES if name in vars(module)]
-            yield name, how, [(module, type(value)(value * factor)) for module in having]
+        for name, (value, modules) in numbers().items():
+            yield name, how, type(value)(value * factor), modules
 
 
 @contextmanager
-def with_number(controller: Tide, name: str, places: Sequence[Any]) -> Iterator[Tide]:
+def with_number(
+    controller: Tide, name: str, value: float, modules: Sequence[Any]
+) -> Iterator[Tide]:
     """tide with another value of an option, or of a constant in every module that has it."""
-    before = [(module, vars(module)[name]) for module, _ in places if module]
+    before = [vars(module)[name] for module in modules]
+    options: dict[str, Any] = {} if modules else {name: value}
     try:
-        for module, value in places:
-            if module:
-                setattr(module, name, value)
-        yield replace(controller) if before else replace(controller, **{name: places[0][1]})
-    finally:
-        for module, value in before:
+        for module in modules:
             setattr(module, name, value)
+        yield replace(controller, **options)
+    finally:
+        for module, usual in zip(modules, before, strict=True):
+            setattr(module, name, usual)
 
 
 def shares(controller: Tide, seen: Sequence[Observation]) -> pd.DataFrame:
     """Percent of decisions that differ: a row for every number, columns ``halved``, ``doubled``."""
     usual, percent = decided(controller, seen), dict[tuple[str, str], float]()
-    for name, how, places in variants(controller):
-        with with_number(controller, name, places) as other:
+    for name, how, value, modules in variants():
+        with with_number(controller, name, value, modules) as other:
             changed = zip(usual, decided(other, seen), strict=True)
             percent[name, how] = 100 * sum(a != b for a, b in changed) / len(usual)
     return pd.Series(percent).unstack()[["halved", "doubled"]]
@@ -115,7 +121,9 @@ def main(duration_min: int = 90) -> None:
         axis=1,
     )
     table = table.loc[table.max(axis=1).sort_values(ascending=False, kind="stable").index]
-    table.round(1).rename_axis("number").to_csv(sys.stdout, lineterminator="\n")
+    table = table.round(1).rename_axis("number")
+    table.insert(0, "value", pd.Series({name: value for name, (value, _) in numbers().items()}))
+    table.to_csv(sys.stdout, lineterminator="\n")
 
 
 if __name__ == "__main__":
