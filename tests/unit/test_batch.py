@@ -54,7 +54,7 @@ def test_neither_the_processes_nor_a_run_that_fails_matter_to_the_others(alone, 
     assert [result.spec for result in results] == SPECS
     assert [result.summaries for result in results] == [result.summaries for result in alone[0]]
     assert sorted(run.spec.run_id for run in heard) == sorted(run.run_id for run in specs)
-    assert digests(tmp_path, ".draft-") == alone[1]
+    assert digests(tmp_path) == alone[1]
     assert failed.outcome == "failed"
     with pytest.raises(TestbedError, match=r"1 of 4 runs failed(.|\n)*zigzag"):
         require_complete([failed, *results])
@@ -90,12 +90,12 @@ def test_complete_runs_are_reused(alone):
 
 def test_an_interrupted_run_goes_on(alone, tmp_path):
     run_batch(SPECS[:1], tmp_path, processes=1)
-    whole = digests(tmp_path, ".draft-")
+    whole = digests(tmp_path)
     forget(SPECS[0], tmp_path)
     store = begun(SPECS[0], tmp_path, 1)
     kept = store.commit(0).stat().st_mtime_ns
     assert run_batch(SPECS[:1], tmp_path)[0].outcome == "measured"
-    assert digests(tmp_path, ".draft-") == whole
+    assert digests(tmp_path) == whole
     assert store.commit(0).stat().st_mtime_ns == kept
 
 
@@ -122,7 +122,7 @@ def test_a_killed_worker_costs_time_but_no_run(alone, tmp_path):
     assert killed
     # One that was complete when its worker was killed before it could say so is found complete.
     assert {result.outcome for result in results} <= {"measured", "reused"}
-    assert digests(tmp_path, ".draft-") == alone[1]
+    assert digests(tmp_path) == alone[1]
 
 
 def test_a_run_whose_process_never_survives_fails_by_itself(tmp_path):
@@ -158,7 +158,7 @@ def test_a_killed_run_fails_alone_and_goes_on_when_started_again(alone, tmp_path
     assert sorted(one.error for one in results) == ["", "", DIED]
     again = run_batch(SPECS, tmp_path, side_by_side=3)
     assert sorted(one.outcome for one in again) == ["measured", "reused", "reused"]
-    assert digests(tmp_path, ".draft-") == alone[1]
+    assert digests(tmp_path) == alone[1]
 
 
 def test_an_interrupt_ends_every_run_that_is_under_way(tmp_path):

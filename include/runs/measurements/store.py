@@ -173,9 +173,14 @@ class RunStore:
         return read_window(path)
 
     def remove_windows(self, *, commits: bool) -> None:
-        """Remove what is stored until the run has ended, and ``commits`` if asked."""
+        """Remove what is stored until the run has ended, what processes that were killed have left
+        half written, and ``commits`` if asked."""
         for path in (self.rows(0), self.snapshot(0), *([self.commit(0)] if commits else [])):
             shutil.rmtree(path.parent, ignore_errors=True)
+        tables = [self.part(table, 0).parent for table in TABLES]
+        for folder in (self.home, self.commit(0).parent, *tables):
+            for draft in folder.glob(".*.draft-*"):
+                draft.unlink(missing_ok=True)
 
     def _again(self) -> str:
         return f"remove {self.home} and run again: the same spec gives the same rows"
