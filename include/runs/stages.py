@@ -231,14 +231,9 @@ def _windows(
             passed_s = time.monotonic() - committed_s
             is_due = passed_s >= TOGETHER_S or samples >= TOGETHER_SAMPLES
             if is_due or window == last or store.commit(window + 1).is_file():
-                if window < spec.windows - 1:
-                    for one in measured:
-                        store.write_window(one.number, one.rows)
-                    store.write_snapshot(window + 1, session.snapshot())
-                else:
+                if window == spec.windows - 1:
                     session = None  # its memory is for the tables
-                    _complete(run, store, measured)
-                _commit(store, measured)
+                _commit(run, store, measured, session)
                 measured, committed_s = [], time.monotonic()
         report(summary)
         yield summary
@@ -337,9 +332,18 @@ def _measure(run: Run, session: Session, number: int) -> Window:
     return Window(number, rows, ended, session.loop.testbed.leases(), summary)
 
 
-def _commit(store: RunStore, windows: Sequence[Window]) -> None:
-    """From the last to the first: a process that is killed in between leaves the first without a
-    commit, and that is measured again from the snapshot before it."""
+def _commit(run: Run, store: RunStore, windows: Sequence[Window], session: Session | None) -> None:
+    """Store windows with the state of the session after them, None at the end of the run.
+
+    They are committed from the last to the first: a process that is killed in between leaves the
+    first without a commit, and that is measured again from the snapshot before it.
+    """
+    if session:
+        for window in windows:
+            store.write_window(window.number, window.rows)
+        store.write_snapshot(windows[-1].number + 1, session.snapshot())
+    else:
+        _complete(run, store, windows)
     for window in reversed(windows):
         commit = {name: getattr(window, name) for name in COMMITTED}
         write_json(store.commit(window.number), commit)
