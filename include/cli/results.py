@@ -141,7 +141,9 @@ def crate(
 
 
 def figure(
-    folder: Annotated[Path, typer.Argument(help="The folder of an experiment, with its report.")],
+    folders: Annotated[
+        list[Path], typer.Argument(help="Folders of experiments, with their reports.")
+    ],
     out: Annotated[Path, typer.Option(help="The SVG file to write.")],
     front: Annotated[
         bool, typer.Option(help="One point per controller, its variants joined by a line.")
@@ -159,12 +161,12 @@ def figure(
     from include.results.reports.tournament import END_TO_END_SHARE, matches
     from include.results.tables.staged import read_table
 
-    published = require_published(existing(folder)).parent
+    published = [require_published(existing(folder)).parent for folder in folders]
     if out.suffix.lower() != ".svg":
         raise SpecError("--out", [f"figures are SVG; let it end in .svg, got {out}"])
-    rows = read_table(published / "tournament.parquet")
+    rows = [row for place in published for row in read_table(place / "tournament.parquet")]
     if end_to_end and all(row["metric"] != END_TO_END_SHARE for row in rows):
-        first = command("report", folder)
+        first = command("report", folders[0])
         raise SpecError("--end-to-end", [f"no run has end-to-end figures; first: {first}"])
     if front:
         patterns = [name.strip() for name in fitted.split(",") if name.strip()]

@@ -86,7 +86,7 @@ def test_a_table_is_printed_as_the_file_is(
         input_yaml(TABLES, "")["tide_walks"]["columns"],
     )
     cost = pd.read_parquet(path).query("metric == 'resource_cost'")
-    pd.concat([cost.assign(metric=one) for one in columns]).to_parquet(path)
+    pd.concat([cost.assign(metric=one) for one in [*columns][:-2]]).to_parquet(path)
     monkeypatch.setattr("sys.argv", ["infra.results", "tide_walks", "--root", str(tmp_path)])
     main()
     told = capsys.readouterr()

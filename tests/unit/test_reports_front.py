@@ -51,7 +51,7 @@ def test_every_point_has_its_name_and_every_panel_says_what_was_chosen_on_it() -
     assert [words.count(name) for name in ("btu", "tide", "2", "0.4")] == [2, 2, 1, 1]
     panels = [text for text in words if "chosen on it" in text]
     assert panels == [
-        "manufacturing · random walk · BTU 10 min (nothing was chosen on it)",
+        "manufacturing · random walk · BTU 10 min (no option was chosen on it)",
         "manufacturing · stepwise · BTU 10 min (options were chosen on it)",
     ]
     assert {"70", "85", "90"} <= set(words)

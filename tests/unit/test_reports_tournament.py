@@ -285,7 +285,7 @@ def test_the_image_is_made_from_the_published_table(tmp_path: Path) -> None:
     (tmp_path / "published" / "manifest.json").touch()
     table = staged_path(tmp_path, "tournament")
     (tmp_path / "published" / table.name).write_bytes(table.read_bytes())
-    draw_figure(tmp_path, tmp_path / "out.svg")
+    draw_figure([tmp_path], tmp_path / "out.svg")
     svg = (tmp_path / "out.svg").read_text()
     assert svg.startswith("<svg")
     assert "currentColor" not in svg

@@ -98,7 +98,7 @@ def draw(tournament: Sequence[Row], fitted: Collection[str], *, end_to_end: bool
     for axis, ((topology, pattern, conditions, btu_min), points) in zip(axes, panels, strict=False):
         words = " · ".join(filter(None, [topology, pattern, f"BTU {btu_min:g} min", conditions]))
         remark = (
-            " (options were chosen on it)" if pattern in fitted else " (nothing was chosen on it)"
+            " (options were chosen on it)" if pattern in fitted else " (no option was chosen on it)"
         )
         style.titled(axis, words.replace("_", " ") + (remark if fitted else ""))
         _panel(axis, points)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 COLUMNS = 4
-"""Workloads beside each other."""
+"""Workloads beside each other, at most."""
 COLOURS = dict(zip(GROUPS, ("#2f7fc1", "#d97a1f", "#8a97a6", "#2f9360"), strict=True))
 COST = "resource_cost"
 
@@ -28,8 +29,9 @@ def draw(matches: Sequence[Match]) -> str:
     """
     groups = _groups(matches)
     lines, titles = _lines(groups)
-    blocks = [matches[at : at + COLUMNS] for at in range(0, len(matches), COLUMNS)]
-    most = max(map(len, blocks), default=1)
+    rows = max(1, math.ceil(len(matches) / COLUMNS))
+    most = max(1, math.ceil(len(matches) / rows))  # five are three and two
+    blocks = [matches[at : at + most] for at in range(0, len(matches), most)]
     height_in = 0.155 * (max(lines.values(), default=0) + 1) + 0.85
     figure, axes = style.grid(len(blocks), 2 * most, height_in)
     for block, row in enumerate(blocks):
@@ -74,8 +76,7 @@ def _lines(groups: Sequence[tuple[str, Sequence[str]]]) -> tuple[Lines, Lines]:
 
 def _panels(got: Axes, paid: Axes, match: Match, lines: Lines) -> None:
     """What was got on the left, what the hosts cost on the right."""
-    topology, _, rest = match.title.partition(" · ")
-    style.titled(got, f"{topology}\n{rest}")
+    style.titled(got, match.title.replace(" · ", "\n"))
     shown = [standing for standing in match.standings if _is_drawn(standing, match)]
     places = [place_of(standing, match.quality) for standing in shown]
     for standing in shown:
