@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice, product
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -138,8 +138,10 @@ def _kinds_with_problems(
                 affected_by.setdefault(problem, []).append(kind)
     # A trace may lack the day of a seed.
     loads = {f"{kind.pattern} {kind.pattern_options}": kind for kind in kinds}
-    for kind, seed in product(loads.values(), spec.seeds[1:]):
-        problems += [Problem("seeds", text) for text in seed_problems(replace(kind, seed=seed))]
+    for kind in loads.values():
+        texts = [t for seed in spec.seeds[1:] for t in seed_problems(replace(kind, seed=seed))]
+        more = [f"pattern {kind.pattern}: the same of {len(texts) - 3} more seeds"]
+        problems += [Problem("seeds", text) for text in (*texts[:3], *more[: len(texts) > 3])]
     problems += [
         Problem(problem.field, problem.text + _whose(affected, len(kinds), spec.seeds))
         if runs_named

@@ -34,10 +34,10 @@ QUICKEST, SLOWEST = 0.5, 4.0
 REPORT_S, REPORT_RUN_S = 35.0, 0.7
 """Of tables, checks and page: 37 s for one run of two hours, 56 s for twenty-eight."""
 MEMORY_BYTES = 100.0
-"""Of an execution in a window, of ten in one that is stored: `flow` keeps no items."""
+"""Per execution of a window. ``flow`` keeps no items: ten times as much per one that is stored."""
 IDLE_BYTES = 200e6
 FILE_BYTES = 30.0
-"""Of an execution that is stored."""
+"""Per execution that is stored; a fifth where only summaries are."""
 MOST_S = 24 * 3600.0
 MOST_FILE_BYTES = 100e9
 TELL_S, TELL_FILE_BYTES = 600.0, 5e9
@@ -119,7 +119,7 @@ def size_of(points: Sequence[RunSpec]) -> ExperimentSize:
         runs, executions = runs + count, executions + count * total
         time_s, largest_s = time_s + count * run_s, max(largest_s, run_s)
         every = _calibration(spec)["sample_every_items"]
-        file_bytes += count * total / every * FILE_BYTES
+        file_bytes += count * total / every * FILE_BYTES * (0.2 if spec.summaries_only else 1)
         kept = busiest * 10 / every if spec.testbed == "flow" else busiest
         memory_bytes = max(memory_bytes, IDLE_BYTES + kept * MEMORY_BYTES)
     return ExperimentSize(

@@ -38,8 +38,8 @@ from include.testbeds import TESTBEDS
 ONCE_PER_RUN = ("run", "operator", "price", "billing", "lease")
 PER_WINDOW = tuple(table for table in TABLES if table not in ONCE_PER_RUN)
 TOGETHER_S, TOGETHER_SAMPLES = 1.0, 200_000
-"""A process commits its windows when it measures for so long, or has so many samples in memory: 10
-MB, and 165,000 are those of two hours of stepwise."""
+"""A process commits its windows when it has measured for so long, or has so many samples in memory:
+10 MB, and 165,000 are those of two hours of stepwise."""
 Report = Callable[[dict[str, Any]], None]
 
 
@@ -230,6 +230,7 @@ def _windows(
             samples = sum(one.summary["samples"] for one in measured)
             passed_s = time.monotonic() - committed_s
             is_due = passed_s >= TOGETHER_S or samples >= TOGETHER_SAMPLES
+            is_due |= TESTBEDS[spec.testbed].real_time  # it cannot be had again
             if is_due or window == last or store.commit(window + 1).is_file():
                 if window == spec.windows - 1:
                     session = None  # its memory is for the tables
@@ -282,9 +283,10 @@ def _is_given_back(run: Run, store: RunStore) -> bool:
     """Whether the world that the snapshots are about is gone; a simulated one is in them."""
     if not (TESTBEDS[run.spec.testbed].real_time and store.snapshot(0).is_file()):
         return False
-    committed = sum(store.commit(k).is_file() for k in range(run.spec.windows))
+    windows = range(run.spec.windows)
+    first = next((k for k in windows if not store.commit(k).is_file()), len(windows))
     try:
-        _resumed(run, store, committed).close()
+        _resumed(run, store, first).close()
     except StoreError:
         return True
     return False

@@ -173,7 +173,8 @@ def _problems_of_the_rest(raw: dict[str, Any], error: ValidationError) -> list[s
         if field in ("sources", "operators") and inside and isinstance(whole[field], dict):
             name, parts = inside[0], whole[field]
             part = parts.get(name) if isinstance(parts.get(name), dict) else {}
-            kept = {key: value for key, value in part.items() if key not in inside}
+            gone_too = "keyed" if "stateful" in inside else ""  # which needs it
+            kept = {key: part[key] for key in part if key not in (*inside, gone_too)}
             whole[str(field)] = {**parts, name: {**_STAND_INS[str(field)], **kept}}
         elif field == "edges" and inside:
             gone.add(int(inside[0]))

@@ -62,11 +62,11 @@ def disturbed(
     environment = airflow_environment | {"TIDEBENCH_DATA_ROOT": str(root)} | PLANTED
     params = PARAMS | {"trace": str(root / TEMPLATE)}
 
-    def windows_are_being_committed() -> bool:
+    def a_window_is_committed() -> bool:
         return any((root / "planted" / "runs").rglob("commits/*.json"))
 
     kills: list[dict[str, Any]] = [
-        {"task": "control_window", "once": windows_are_being_committed},
+        {"task": "control_window", "once": a_window_is_committed},
         {"task": "build_tables", "after_s": 4.0},
     ]
     for number, kill in enumerate(kills):

@@ -134,6 +134,20 @@ def test_killed_at_any_file_and_repeated_it_gives_the_same_bytes(
     assert digests(tmp_path) == whole
 
 
+def test_killed_between_manifest_and_commits_it_may_go_on_window_by_window(
+    whole, tmp_path, monkeypatch
+):
+    spec = a_spec()
+    monkeypatch.setattr(stages, "TOGETHER_S", 60)
+    assert killed(lambda: stages.run_all(spec, tmp_path), 25, within=str(tmp_path))
+    store = stages.store_of(spec, tmp_path)
+    assert store.manifest.is_file()
+    assert not store.commit(spec.windows - 1).is_file()
+    for window in range(spec.windows):
+        stages.control_windows(spec, tmp_path, window, window)
+    assert digests(tmp_path) == whole
+
+
 def test_without_arrivals_nothing_is_deployed(tmp_path, monkeypatch):
     spec = a_spec()
     monkeypatch.setattr(stages, "_arrivals_csv", lambda run: 1 / 0)

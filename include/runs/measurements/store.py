@@ -128,7 +128,10 @@ class RunStore:
         return self.part(table, 0).with_name("part-all.parquet")
 
     def remove(self) -> None:
-        """Remove everything of the run. Repeated after a kill, it removes the rest."""
+        """Remove everything of the run. Repeated after a kill, it removes the rest, which nobody
+        goes on with: it is of no code."""
+        for name in ("manifest.json", "code.json"):
+            (self.home / name).unlink(missing_ok=True)
         for table in TABLES:
             shutil.rmtree(self.part(table, 0).parent, ignore_errors=True)
         shutil.rmtree(self.home, ignore_errors=True)  # last: without it the rows would be nobody's
@@ -207,9 +210,9 @@ class RunStore:
             return {name: stored[name] for name in stored.files}
 
     def _write_sealed(self, path: Path, content: Any) -> None:
-        """Write a file, and before it its SHA-256 beside it."""
-        self._write(_seal(path), hashlib.sha256(content).hexdigest().encode())
-        self._write(path, content)
+        """Write a file that is removed in the end, and before it its SHA-256 beside it."""
+        write_bytes(_seal(path), hashlib.sha256(content).hexdigest().encode())
+        write_bytes(path, content)
 
     def _write(self, path: Path, content: Any) -> str:
         """Write a file unless the run is complete. Returns the SHA-256 of its content."""
