@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from textwrap import fill, indent
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -158,16 +158,25 @@ def figure(
     from include.results.reports.figures import front as front_figure
     from include.results.reports.figures import style, tournament
     from include.results.reports.integrity import require_published
-    from include.results.reports.tournament import END_TO_END_SHARE, matches
+    from include.results.reports.tournament import END_TO_END_SHARE, Case, case_of, matches
     from include.results.tables.staged import read_table
 
-    published = [require_published(existing(folder)).parent for folder in folders]
+    published = {folder: require_published(existing(folder)).parent for folder in folders}
     if out.suffix.lower() != ".svg":
         raise SpecError("--out", [f"figures are SVG; let it end in .svg, got {out}"])
-    rows = [row for place in published for row in read_table(place / "tournament.parquet")]
-    if end_to_end and all(row["metric"] != END_TO_END_SHARE for row in rows):
-        first = command("report", folders[0])
-        raise SpecError("--end-to-end", [f"no run has end-to-end figures; first: {first}"])
+    rows, cases = list[dict[str, Any]](), set[Case]()
+    for folder, place in published.items():
+        own = read_table(place / "tournament.parquet")
+        if end_to_end and all(row["metric"] != END_TO_END_SHARE for row in own):
+            first = command("report", folder)
+            raise SpecError("--end-to-end", [f"no run has end-to-end figures; first: {first}"])
+        if twice := cases.intersection(map(case_of, own)):
+            drawn = " ".join(map(str, filter(None, min(twice))))
+            raise SpecError(
+                str(folder), [f"{drawn} is in a folder before it; leave one of them out"]
+            )
+        rows += own
+        cases.update(map(case_of, own))
     if front:
         patterns = [name.strip() for name in fitted.split(",") if name.strip()]
         svg = front_figure.draw(rows, patterns, end_to_end=end_to_end)

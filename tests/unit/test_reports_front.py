@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
+import shutil
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -111,6 +112,9 @@ def test_the_command_draws_what_was_published(tmp_path: Path) -> None:
     assert texts(svg) == texts(front.draw(ALL, ["stepwise"]))
     assert "currentColor" not in svg
     assert "let it end in .svg, got out.png" in refused(*command, "out.png")
+    shutil.copytree(tmp_path / "published", tmp_path / "again" / "published")
+    twice = refused(*command[:2], str(tmp_path / "again"), "--out", "a.svg")
+    assert "is in a folder before it; leave one of them out" in twice
 
 
 def test_end_to_end_it_has_the_points_of_runs_with_ages(tmp_path: Path) -> None:
