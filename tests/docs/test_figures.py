@@ -92,7 +92,7 @@ def test_cells_with_a_decision_every_60_seconds() -> None:
     own = table("tide_every_minute")
     all_rows = pd.concat([table("tide_cells").query("controller != 'tide'"), own])
     for cost, told in {
-        "resource_cost": r"as its rivals, it has (\d+) of (\d+)",
+        "resource_cost": r"minute, like them, it has (\d+) of (\d+)",
         "begun_cost": r"counting begun BTUs, it has \[(\d+) of (\d+)",
     }.items():
         assert [counted(all_rows, CELL, cost), len(own)] == stated(told)
