@@ -139,9 +139,12 @@ def _kinds_with_problems(
     # A trace may lack the day of a seed.
     loads = {f"{kind.pattern} {kind.pattern_options}": kind for kind in kinds}
     for kind in loads.values():
-        texts = [t for seed in spec.seeds[1:] for t in seed_problems(replace(kind, seed=seed))]
-        more = [f"pattern {kind.pattern}: the same of {len(texts) - 3} more seeds"]
-        problems += [Problem("seeds", text) for text in (*texts[:3], *more[: len(texts) > 3])]
+        others = (replace(kind, seed=seed) for seed in spec.seeds[1:])
+        of_seeds = [Problem("seeds", text) for other in others for text in seed_problems(other)]
+        problems += of_seeds[:3]
+        if len(of_seeds) > 3:
+            text = f"pattern {kind.pattern}: the same of {len(of_seeds) - 3} more seeds"
+            problems.append(Problem("seeds", text))
     problems += [
         Problem(problem.field, problem.text + _whose(affected, len(kinds), spec.seeds))
         if runs_named

@@ -218,21 +218,21 @@ def _windows(
 ) -> Iterator[dict[str, Any]]:
     store, run, measured = store_of(spec, root), None, list[Window]()
     committed_s = time.monotonic()
-    for window in range(first, last + 1):
-        if store.commit(window).is_file():
-            summary = store.read_commit(window)["summary"]
+    for number in range(first, last + 1):
+        if store.commit(number).is_file():
+            summary = store.read_commit(number)["summary"]
             session = None
         else:
             run = run or _run_of_this_code(spec, root)
-            session = session or _resumed(run, store, window)
-            measured.append(_measure(run, session, window))
+            session = session or _resumed(run, store, number)
+            measured.append(_measure(run, session, number))
             summary = measured[-1].summary
-            samples = sum(one.summary["samples"] for one in measured)
+            samples = sum(window.summary["samples"] for window in measured)
             passed_s = time.monotonic() - committed_s
             is_due = passed_s >= TOGETHER_S or samples >= TOGETHER_SAMPLES
             is_due |= TESTBEDS[spec.testbed].real_time  # it cannot be had again
-            if is_due or window == last or store.commit(window + 1).is_file():
-                if window == spec.windows - 1:
+            if is_due or number == last or store.commit(number + 1).is_file():
+                if number == spec.windows - 1:
                     session = None  # its memory is for the tables
                 _commit(run, store, measured, session)
                 measured, committed_s = [], time.monotonic()
