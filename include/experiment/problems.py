@@ -6,13 +6,13 @@ import math
 import os
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import PurePath
-from traceback import extract_tb
 from typing import Any
 
 from pydantic import ValidationError
 
 from include.controllers import CONTROLLERS
 from include.controllers.base import Controller
+from include.controllers.failures import method_failed
 from include.controllers.registry import ENTRY_POINTS, imported
 from include.experiment.controller_setting import setting_of
 from include.experiment.levels import pattern_problems, seed_problems, source_problems
@@ -311,9 +311,7 @@ def _setting_problems(
             own = list(controller.problems()) or list(_too_many(spec, controller))
             controller.initial_memory()
         except Exception as error:  # of a package that somebody installed, it may be anything
-            frames = extract_tb(error.__traceback__)
-            method = next((frame.name for frame in frames if frame.filename != __file__), "it")
-            own = [f"{method} failed ({type(error).__name__}: {error}); correct it"]
+            own = [method_failed(error, factory)]
         yield from (f"{kind} {name}: {problem}" for problem in own)
 
 

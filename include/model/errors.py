@@ -6,6 +6,7 @@
     + CapacityExhausted  no room or quota left; retrying will not help
     + TestbedNotReady    retrying will help
   x StoreError           a stored file is missing, corrupt or of another version
+  x ControllerFailed     code of a controller raised something else
   x GateFailed           validation refused the data; nothing was published
   x PublishError         a target (folder, results database) could not be written
   x SetupError           the machine lacks something (Java, a writable folder)
@@ -60,6 +61,10 @@ class TestbedNotReady(TestbedError):
 
 class StoreError(TidebenchError):
     """A stored file is missing, corrupt or was written by another version."""
+
+
+class ControllerFailed(TidebenchError):
+    """Code of a controller raised something else, which is the cause."""
 
 
 class GateFailed(TidebenchError):

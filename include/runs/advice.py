@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from include.controllers.base import Controller, Setting
+from include.controllers.failures import error_line
 from include.model.cluster import Changes, operator_of
 from include.model.decision import Decision, Reasoned
 from include.model.observation import Observation
@@ -54,8 +55,7 @@ def failed(
     advisor: str, memory: Any, observation: Observation, error: Exception, where: str = ""
 ) -> Advice:
     """The advice of a controller that raised ``error``, ``where`` being text before it."""
-    fault = " ".join(f"{where}{type(error).__name__}: {error}".split())
-    return Advice(advisor, observation, None, NO_CHANGES, memory, fault[:200])
+    return Advice(advisor, observation, None, NO_CHANGES, memory, where + error_line(error))
 
 
 def advice_rows(

@@ -17,9 +17,11 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, Literal
 
+from include.controllers.failures import error_line, places
 from include.experiment.spec import RunSpec
+from include.files.whole import write_bytes
 from include.model.compliance import LEVEL_NAMES
-from include.model.errors import TestbedError, TidebenchError
+from include.model.errors import ControllerFailed, SetupError, TestbedError, TidebenchError
 from include.runs.stages import run_all, run_alone, store_of, stored_state
 from include.runs.stored import Stored
 from include.testbeds import TESTBEDS
@@ -155,14 +157,30 @@ def measured(spec: RunSpec, root: Path, window: Window = lambda _, __: None) -> 
             if damage := store_of(spec, root).damage(spec.windows):
                 stored = f"{stored}: {damage}"
             summaries = tuple(run_all(spec, root, partial(window, spec)))
-    except TidebenchError as error:
-        return RunResult(spec=spec, outcome="failed", error=str(error))
-    except Exception:
-        return RunResult(spec=spec, outcome="failed", error=traceback.format_exc())
+    except Exception as error:
+        return RunResult(spec=spec, outcome="failed", error=_reason(error, spec, root))
     took_s = time.perf_counter() - started_s
     return RunResult(
         spec=spec, outcome="measured", summaries=summaries, took_s=took_s, stored=stored
     )
+
+
+def _reason(error: Exception, spec: RunSpec, root: Path) -> str:
+    """Why a run failed; the traceback of what nobody raises on purpose goes to its folder."""
+    said = str(error)
+    if not isinstance(error, TidebenchError):
+        said = f"{error_line(error)} ({places(error, __name__)[-1]})"
+    elif not isinstance(error, ControllerFailed):
+        return said
+    lines, path = (
+        traceback.format_exception(error.__cause__ or error),
+        store_of(spec, root).traceback,
+    )
+    try:
+        write_bytes(path, "".join(lines).encode(errors="replace"))
+    except SetupError:  # the disk is full
+        return "".join(lines)
+    return f"{said}; traceback: {path}"
 
 
 def _reused(spec: RunSpec, root: Path) -> RunResult | None:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from heapq import merge
 from itertools import groupby
 from typing import Any
 
 from include.controllers.base import Controller, Setting
+from include.controllers.failures import decide_failed
 from include.model.cluster import Changes
-from include.model.decision import Decision, Outcome
+from include.model.decision import Decision, Outcome, Reasoned
 from include.model.observation import Observation
 from include.runs.advice import Advice, ask
 from include.runs.guard import check
@@ -77,8 +78,12 @@ class Loop:
 
     def _act(self, memory: Any) -> Tick:
         observation = self.testbed.observe()
-        memory, decided = self.controller.decide(memory, observation)
-        return Tick(observation, decided, self._apply(decided, observation), memory)
+        try:
+            memory, decided = self.controller.decide(memory, observation)
+            checked = check(decided, observation, self.setting) if decided.steps else []
+        except (Exception, SystemExit) as error:  # whatever its author wrote runs here
+            raise decide_failed(self.controller, observation.now_s, error) from error
+        return Tick(observation, decided, self._apply(decided, checked), memory)
 
     def _turns(self, start_s: float, end_s: float) -> Iterator[tuple[float, list[str]]]:
         """Times and who decides then; times that are equal to a microsecond are merged."""
@@ -92,10 +97,11 @@ class Loop:
             times_s, who = zip(*due, strict=True)
             yield times_s[0], list(who)
 
-    def _apply(self, decided: Decision, observation: Observation) -> tuple[Outcome, ...]:
-        if not decided.steps:
+    def _apply(
+        self, decided: Decision, checked: Sequence[tuple[Reasoned, str]]
+    ) -> tuple[Outcome, ...]:
+        if not checked:
             return ()
-        checked = check(decided, observation, self.setting)
         allowed = replace(decided, steps=tuple(step for step, refusal in checked if not refusal))
         applied = iter(self.testbed.apply(allowed))
         return tuple(

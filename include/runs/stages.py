@@ -94,6 +94,7 @@ def _provision(spec: RunSpec, root: Path, by: DagRun) -> Run:
     if stored is not Stored.COMPLETE:
         mark_origin(store, by)
     write_bytes(store.run_json, run.to_json().encode())
+    store.traceback.unlink(missing_ok=True)
     return run
 
 

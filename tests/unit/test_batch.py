@@ -15,7 +15,7 @@ import pytest
 from include.experiment.spec import RunSpec
 from include.model.errors import TestbedError
 from include.runs.batch import DIED, require_complete, run_batch
-from include.runs.stages import forget, store_of
+from include.runs.stages import forget, provision, store_of
 from include.testbeds import TESTBEDS
 from tests.builders import begun, run_spec
 from tests.digests import digests
@@ -58,6 +58,53 @@ def test_neither_the_processes_nor_a_run_that_fails_matter_to_the_others(alone, 
     assert failed.outcome == "failed"
     with pytest.raises(TestbedError, match=r"1 of 4 runs failed(.|\n)*zigzag"):
         require_complete([failed, *results])
+
+
+FAILING = """
+from dataclasses import dataclass
+from include.controllers.fixed import Fixed
+
+@dataclass(frozen=True, kw_only=True)
+class Fails(Fixed):
+    how: str
+
+    def decide(self, memory, observation):  # line of none
+        return self.fail()
+
+    def fail(self):
+        if self.how == "exit":
+            raise SystemExit(3)  # line of exit
+        if self.how == "raise":
+            raise ValueError("no\\nrate")  # line of raise
+"""
+
+
+FAULTS = {
+    "raise": "ValueError: no rate",
+    "exit": "SystemExit: 3",
+    "none": "TypeError: cannot unpack non-iterable NoneType object",
+}
+
+
+def test_a_controller_that_fails_is_told_with_its_line(alone, tmp_path, monkeypatch):
+    file = tmp_path / "of_one_who_fails.py"
+    file.write_text(FAILING)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    own = a_spec(1, controller="of_one_who_fails:Fails")
+    specs = [replace(own, controller_options={"how": how}) for how in FAULTS]
+    *failed, other = run_batch([*specs, SPECS[1]], tmp_path, processes=1)
+
+    assert other.summaries == alone[0][1].summaries
+    for (how, fault), result in zip(FAULTS.items(), failed, strict=True):
+        before = FAILING.partition(f"# line of {how}")[0]
+        kept = store_of(result.spec, tmp_path).home / "traceback.txt"
+        where = f"({file}:{1 + before.count(chr(10))}); traceback: {kept}"
+        assert result.error == f"of_one_who_fails:Fails failed at 0 s: {fault} {where}"
+        assert result.line == f"FAILED: {result.error}"
+        assert f"\n{fault.split()[0]}" in kept.read_text()
+
+        provision(result.spec, tmp_path)
+        assert not kept.exists(), "of a run that goes on"
 
 
 @pytest.fixture

@@ -71,6 +71,11 @@ class RunStore:
         """What was measured and with what; there only once the run is complete."""
         return self.home / "manifest.json"
 
+    @property
+    def traceback(self) -> Path:
+        """Of what nobody raises on purpose, where that has ended the run last."""
+        return self.home / "traceback.txt"
+
     def commit(self, window: int) -> Path:
         return self.home / "commits" / f"{window:03d}.json"
 

@@ -1,0 +1,47 @@
+"""What a controller raises, on a line that says its author where to look."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from traceback import walk_tb
+from typing import Any
+
+from include.controllers.base import Controller
+from include.model.errors import ControllerFailed
+
+MOST_LETTERS = 200
+
+
+def error_line(error: BaseException) -> str:
+    """Type and message."""
+    return " ".join(f"{type(error).__name__}: {error}".split())[:MOST_LETTERS]
+
+
+def places(error: BaseException, module: str) -> list[str]:
+    """The lines of the package of ``module`` that were under way, as ``FILE:LINE``."""
+    package = module.partition(".")[0]
+    return [
+        f"{frame.f_code.co_filename}:{line}"
+        for frame, line in walk_tb(error.__traceback__)
+        if str(frame.f_globals.get("__name__")).partition(".")[0] == package
+    ]
+
+
+def method_failed(error: Exception, build: Callable[..., Controller]) -> str:
+    """Which method of a controller raised it before there was anything to decide, and what to do;
+    ``build`` is what its registration has."""
+    kind: Any = build.func if isinstance(build, partial) else build
+    calls = [frame.f_code for frame, _ in walk_tb(error.__traceback__)]
+    own = (call.co_name for call in calls if call.co_filename != calls[0].co_filename)
+    where = "".join(f" in {place}" for place in places(error, kind.__module__)[-1:])
+    return f"{next(own, 'it')} failed ({error_line(error)}); correct it{where}"
+
+
+def decide_failed(controller: Controller, now_s: float, error: BaseException) -> ControllerFailed:
+    """What to raise in place of what ``decide`` raised, or of what its decision led to."""
+    kind = type(controller)
+    begins = kind.decide.__code__  # for what it returned, it is nowhere any more
+    where = [f"{begins.co_filename}:{begins.co_firstlineno}", *places(error, kind.__module__)][-1]
+    name = f"{kind.__module__}:{kind.__qualname__}"
+    return ControllerFailed(f"{name} failed at {now_s:g} s: {error_line(error)} ({where})")
