@@ -10,6 +10,7 @@ import csv
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import astuple, dataclass, field, fields
+from functools import partial
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -20,11 +21,12 @@ from pydantic import TypeAdapter, ValidationError
 from include.advise.candidates import CAPPED
 from include.controllers import CONTROLLERS
 from include.controllers.base import Controller, Setting
+from include.controllers.failures import method_failed
 from include.experiment.options import checked_options, option_types
 from include.experiment.problems import registration_problems
 from include.files.appended import AppendedRows, whole_lines
 from include.files.whole import json_bytes, read_json, write_bytes
-from include.model.errors import SpecError, StoreError
+from include.model.errors import SpecError, StoreError, all_checked
 from include.model.observation import Observation
 from include.runs.advice import Advice, ask, failed, reasons_of
 from include.runs.guard import planned
@@ -200,9 +202,7 @@ class Shadow:
         """What controllers that are due advise; nothing while the job does not run or no reading is
         new. The state is written then."""
         state = self.state
-        if not self._most_slots:
-            there = sum(manager.slots for manager in now.task_managers)
-            self._most_slots = 2 * max(there, now.slots)
+        self._most_slots = self._most_slots or slots_of(now)
         if rates is None or not now.running:
             return {}
         state.began_s = state.began_s or now.at_s
@@ -237,19 +237,11 @@ class Shadow:
         if state.graph is None or now.at_s - state.measured_s > MEASURES_EVERY_S:
             state.graph, state.measured_s, self._built = graph_of(now), now.at_s, None
         if self._built is None or self._built[0] != now.scaled:
-            each = max((manager.slots for manager in now.task_managers), default=1)
-            most_hosts = max(len(now.task_managers), -(-self._most_slots // each))
-            setting = setting_of(
-                now, state.graph, self._terms, every_s=self._every_s, max_hosts=most_hosts
-            )
-            self._built = (
-                now.scaled,
-                setting,
-                {
-                    name: built(name, shadowed.options, setting, self._most_slots)
-                    for name, shadowed in state.controllers.items()
-                },
-            )
+            beside = controllers_beside(
+                now, state.graph, self._terms, state.controllers,
+                every_s=self._every_s, most_slots=self._most_slots,
+            )  # fmt: skip
+            self._built = (now.scaled, *beside)
         return self._built[1:]
 
     def _ask(
@@ -301,14 +293,49 @@ class Shadow:
         return advice
 
 
+def slots_of(now: JobReading) -> int:
+    """How many slots there may be where nobody says it."""
+    return 2 * max(sum(manager.slots for manager in now.task_managers), now.slots)
+
+
+def controllers_beside(
+    now: JobReading,
+    graph: ServiceGraph,
+    terms: Terms,
+    asked: Mapping[str, Shadowed],
+    *,
+    every_s: float,
+    most_slots: int,
+) -> tuple[Setting, dict[str, Controller]]:
+    """The controllers that are ``asked``, in the setting of the job.
+
+    Raises SpecError with what speaks against any of them there.
+    """
+    each = max((manager.slots for manager in now.task_managers), default=1)
+    most_hosts = max(len(now.task_managers), -(-most_slots // each))
+    setting = setting_of(now, graph, terms, every_s=every_s, max_hosts=most_hosts)
+    controllers = all_checked(
+        "the controllers",
+        *(partial(built, name, own.options, setting, most_slots) for name, own in asked.items()),
+    )
+    return setting, dict(zip(asked, controllers, strict=True))
+
+
 def built(name: str, options: Mapping[str, Any], setting: Setting, most_slots: int) -> Controller:
-    """The controller with its options; one that may cap the instances of an operator does so."""
+    """The controller with its options; one that may cap the instances of an operator does so.
+
+    Raises SpecError with what speaks against it in this setting.
+    """
     factory = CONTROLLERS[name].build
     values = dict(options)
     if CAPPED in option_types(factory):
         values.setdefault(CAPPED, most_slots)
-    controller = factory(setting=setting, **values)
-    if wrong := list(controller.problems()):
+    try:
+        controller = factory(setting=setting, **values)
+        wrong = list(controller.problems())
+    except Exception as error:  # whatever its author wrote runs here
+        wrong = [method_failed(error, factory)]
+    if wrong:
         raise SpecError(name, wrong)
     return controller
 

@@ -15,12 +15,19 @@ from include.service.act import Actor, Wish
 from include.service.clock import SteadyClock, Timestamp
 from include.service.guard import Permission
 from include.service.history import named
-from include.service.observe import Terms
+from include.service.observe import Terms, graph_of
 from include.service.page import served
 from include.service.rates import JobRates
 from include.service.reading import JobReading
 from include.service.record import Polling, Told, alone_in, record
-from include.service.shadow import RECORDING, Advised, Shadow, opened
+from include.service.shadow import (
+    RECORDING,
+    Advised,
+    Shadow,
+    controllers_beside,
+    opened,
+    slots_of,
+)
 from include.service.status import DAY_S, ShadowStatus, remembered
 
 SHORTEST_BTU_S = 600.0
@@ -53,7 +60,12 @@ def run_shadow(  # noqa: PLR0913  what a user may say
     with alone_in(folder, "is a shadow"):
         state = opened(folder, job, controllers, polling.told)
         with closing(polling.client(polling.url)) as flink:
-            flink.job_named(job)  # else each start without Flink writes two entries of the journal
+            now = flink.reading(job)  # else each start without Flink writes entries of the journal
+        if now.running:  # else they are built once it does
+            controllers_beside(
+                now, graph_of(now), terms, state.controllers,
+                every_s=every_s, most_slots=most_slots or slots_of(now),
+            )  # fmt: skip
         state.objective, state.prices = objective, prices
         shadow = Shadow(folder, state, terms, every_s=every_s, most_slots=most_slots)
         last_wanted: dict[str, list[tuple[str, int, bool]]] = {}

@@ -11,6 +11,10 @@ import yaml
 from typer.main import get_command
 
 from include.cli import app
+from include.controllers import CONTROLLERS
+from include.controllers.base import Registration, Setting
+from include.controllers.fixed import Fixed
+from include.model.errors import SpecError
 from include.service.act import Actor
 from include.service.journal import ChangeJournal
 from include.service.limits import load_limits
@@ -28,11 +32,12 @@ REPOSITORY = Path(__file__).parents[2]
 COMPOSE = REPOSITORY / "infra/service/compose.yaml"
 
 
-def starts(url: str, folder: Path, actor: Actor | None = None, lasts_s: float = 0.0) -> None:
+def starts(url: str, folder: Path, actor: Actor | None = None, **changes: Any) -> None:
+    usual = {"controllers": asked_controllers(["hpa"], {}), "prices": "btu60"}
     run_shadow(
-        Polling(url=url, job="orders", every_s=1, lasts_s=lasts_s, told=print), folder,
-        controllers=asked_controllers(["hpa"], {}), prices="btu60",
+        Polling(url=url, job="orders", every_s=1, lasts_s=0.0, told=print), folder,
         objective="latency p95 < 2 s", most_slots=0, page="", advised=print, actor=actor,
+        **(usual | changes),
     )  # fmt: skip
 
 
@@ -54,6 +59,26 @@ def test_a_shadow_that_was_killed_while_it_wrote_starts_again(
 
     starts(flink.url, tmp_path)
     assert decisions.read_text() == whole
+
+
+def test_controllers_that_cannot_be_built_are_told_before_anything_is_recorded(
+    tmp_path: Path, flink: FakeFlink, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(self: Fixed, setting: Setting) -> None:
+        raise ValueError(f"no {setting.topology.operator_names}")
+
+    broken = Registration(type("Broken", (Fixed,), {"__init__": fails}))
+    registered = {**dict(CONTROLLERS._registered), "broken": broken}
+    monkeypatch.setattr(CONTROLLERS, "_registered", registered)
+    asked = asked_controllers(["broken", "ds2", "hpa"], {"hpa.target_cpu": -1.0})
+
+    with pytest.raises(SpecError) as caught:
+        starts(flink.url, tmp_path, controllers=asked)
+    failed, refused = caught.value.problems
+    assert failed.startswith("broken: fails failed (ValueError: no ('source_events', 'map'")
+    assert f"correct it in {__file__}:" in failed
+    assert refused.startswith("hpa: target_cpu must be")
+    assert [path.name for path in tmp_path.iterdir()] == [".lock"]
 
 
 def services_file(**environment: str) -> Any:
