@@ -163,6 +163,24 @@ class Answer:
         )
 
     @property
+    def without_margins(self) -> str:
+        """Of which policies nothing was held against a real run, and what would be; empty where
+        there are none."""
+        case = self.case
+        names = [
+            policy.name
+            for policy in case.policies
+            if policy != case.recorded and not case.margin(policy).backtests
+        ]
+        if not names:
+            return ""
+        return (
+            f"No margins for {', '.join(names)}: no replay of it was held against a real run, so "
+            "whether it holds the objective cannot be told. Margins come from recordings of your "
+            "job under it: tidebench backtest-errors, and --errors."
+        )
+
+    @property
     def best(self) -> PolicyRow:
         """What is recommended, or else comes nearest."""
         return self.rows[0]
@@ -222,8 +240,11 @@ def idle_rows(rows: Sequence[PolicyRow], at_start: int) -> list[PolicyRow]:
         if row.controller != FIXED and row.scalings_per_day == 0 and row.mean_instances == at_start
     ]
     return [
-        row for row in idle if row.cost_per_month == idle[0].cost_per_month
-    ]  # hosts may still have been moved
+        row
+        for row in idle
+        if row.holds == idle[0].holds
+        and row.cost_per_month == idle[0].cost_per_month  # hosts may still have been moved
+    ]
 
 
 def what_if(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from include.advise.candidates import policy
 from include.advise.case import DAY_S
 from include.advise.job import JobModel
 from include.advise.objective import LatencyObjective
+from include.advise.operator_replay import setting_under
 from include.advise.outcomes import replayed, scalings_of
 from include.advise.readings import Readings, averaged, median_of, readings_of
 from include.advise.replay import ReplayConditions, Replayed, priced
@@ -113,7 +115,8 @@ def replays_of(
         latency_limit_s=latency_limit_s,
     )
     conditions = priced(conditions, scaler.book)
-    made = policy(scaler.controller, scaler.options, conditions)
+    in_setting = partial(setting_under, job, read.load_per_s, conditions)
+    made = policy(scaler.controller, scaler.options, conditions, in_setting)
     runs = [replayed(job, read.load_per_s, replace(conditions, seed=seed), made) for seed in seeds]
     steps = round(read.interval_s / read.step_s)
     if steps == 1:

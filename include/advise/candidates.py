@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from include.advise.replay import ReplayConditions, setting_for
@@ -18,9 +19,10 @@ from include.advise.request import (
 )
 from include.controllers import CONTROLLERS
 from include.controllers.base import Controller, Setting
+from include.controllers.failures import method_failed
 from include.experiment.options import checked_options, option_types, parsed_options
 from include.experiment.problems import registration_problems
-from include.model.errors import SpecError, unknown_name
+from include.model.errors import SpecError, all_checked, unknown_name
 
 CAPPED = "max_instances"
 CPU_TARGETS = (0.35, 0.5, 0.7)
@@ -60,13 +62,21 @@ def under(
     return replace(conditions, redeploy_s=redeploy_s, parts=policy.options.get("key_groups", 0))
 
 
-def policy(controller: str, options: Mapping[str, Any], conditions: ReplayConditions) -> Policy:
+def policy(
+    controller: str,
+    options: Mapping[str, Any],
+    conditions: ReplayConditions,
+    setting_under: Callable[[str], Setting] | None = None,
+) -> Policy:
     """A checked policy; it never asks for more instances than there may be, where it has a limit.
 
-    Raises SpecError with everything that is wrong with name and options.
+    ``setting_under`` tells its setting in a replay, if that is not yet a job as a whole. Raises
+    SpecError with everything that is wrong with name and options.
     """
     if why_not := registration_problems("controller", controller):
         raise SpecError("controller", why_not)
+    if CONTROLLERS[controller].needs_peak and controller != FIXED:
+        raise SpecError("controller", [f"{controller} has to know the peak, and nobody does"])
     build = CONTROLLERS[controller].build
     values, problems = checked_options(controller, build, options)
     if problems:
@@ -75,30 +85,30 @@ def policy(controller: str, options: Mapping[str, Any], conditions: ReplayCondit
     if CAPPED in option_types(build):
         values.setdefault(CAPPED, conditions.max_instances)
     made = Policy(controller, controller, values)
-    built = made.build(setting_for(1.0, conditions))
-    if wrong := list(built.problems()):
+    setting = setting_under(controller) if setting_under else setting_for(1.0, conditions)
+    try:
+        built = made.build(setting)
+        wrong = list(built.problems())
+        if not wrong and max(asked, *built.initial_instances().values()) > MOST_INSTANCES:
+            wrong = [f"a replay has at most {MOST_INSTANCES} instances; ask for fewer"]
+        built.initial_memory()
+    except Exception as error:  # whatever its author wrote runs here
+        wrong = [method_failed(error, build)]
+    if wrong:
         raise SpecError(controller, wrong)
-    if max(asked, *built.initial_instances().values()) > MOST_INSTANCES:
-        problem = f"a replay has at most {MOST_INSTANCES} instances; ask for fewer"
-        raise SpecError(controller, [problem])
     return made
 
 
 def chosen_names(names: Sequence[str]) -> tuple[str, ...]:
     """The controllers that are tried: those asked for, else all that are suitable.
 
-    Raises SpecError with every name that is not among them.
+    Raises SpecError with every name that no spec may have either.
     """
-    if refused := [_not_tried(name) for name in names if name not in SUITABLE]:
+    if refused := [
+        problem for name in names for problem in registration_problems("controller", name)
+    ]:
         raise SpecError("controllers", refused)
     return tuple(dict.fromkeys(names)) or SUITABLE
-
-
-def _not_tried(name: str) -> str:
-    if ":" in name or name in CONTROLLERS:
-        how = "leave it out, add it to the published job_experiment.yaml, and run that"
-        return f"advise does not try {name}; {how}. It tries: {', '.join(SUITABLE)}"
-    return unknown_name("controller", name, SUITABLE)
 
 
 def settings_of(
@@ -128,18 +138,22 @@ def tried(
     settings: Mapping[str, Mapping[str, Mapping[str, Any]]],
     only: Sequence[str] = SUITABLE,
     unrecorded: Sequence[str] = BY_BUSY_TIME,
+    setting_under: Callable[[str], Setting] | None = None,
 ) -> tuple[Policy, ...]:
     """What ``advise`` compares: controllers as they ship or with ``settings`` (`settings_of`), and
     fixed ``sizes``.
 
-    ``unrecorded`` are the controllers that decide by what was not recorded.
+    ``unrecorded`` are the controllers that decide by what was not recorded; ``setting_under`` is
+    that of `policy`. Raises SpecError with what speaks against any of them.
     """
-    made = []
-    for name in only:
-        for told, options in settings.get(name, {"": {}}).items():
-            shown = f"{name}, {told}" if told else name
-            trial = policy(name, options, conditions)
-            made.append(replace(trial, name=shown, guessed=name in unrecorded))
+    named = [(name, *own) for name in only for own in settings.get(name, {"": {}}).items()]
+    checks = (
+        partial(policy, name, options, conditions, setting_under) for name, _, options in named
+    )
+    made = [
+        replace(trial, name=f"{name}, {told}" if told else name, guessed=name in unrecorded)
+        for (name, told, _), trial in zip(named, all_checked("controllers", *checks), strict=True)
+    ]
     return (
         *(one for one in made if one.controller != FIXED),
         *(fixed(n) for n in sorted(set(sizes)) if FIXED in only),
@@ -152,7 +166,11 @@ def fixed(instances: int) -> Policy:
 
 
 def recorded_policy(
-    text: str, policies: Sequence[Policy], conditions: ReplayConditions, unrecorded: Sequence[str]
+    text: str,
+    policies: Sequence[Policy],
+    conditions: ReplayConditions,
+    unrecorded: Sequence[str],
+    setting_under: Callable[[str], Setting],
 ) -> Policy:
     """What scaled the job: a policy that is tried, by its name, or a controller with options as in
     ``hpa target_cpu=0.4``. Raises SpecError for anything else."""
@@ -161,11 +179,12 @@ def recorded_policy(
         return by_name[text]
     controller, *pairs = text.split(" ")
     tried_controllers = {tried.controller for tried in policies}
-    if controller not in SUITABLE or (controller in tried_controllers and not pairs):
+    known = bool(CONTROLLERS.path_of(controller)) or controller in CONTROLLERS
+    if not known or (controller in tried_controllers and not pairs):
         how = "; or write a controller with its options, such as 'hpa target_cpu=0.4'"
         names = (*by_name, *(name for name in SUITABLE if name not in tried_controllers))
         raise SpecError("--recorded", [unknown_name("policy", text, names).rstrip(".") + how])
-    made = policy(controller, parsed_options(pairs, "--recorded"), conditions)
+    made = policy(controller, parsed_options(pairs, "--recorded"), conditions, setting_under)
     if controller == FIXED and made.options:
         return fixed(made.options["instances_each"])
     setting = (controller, made.options)

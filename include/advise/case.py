@@ -7,6 +7,7 @@ import json
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -32,6 +33,7 @@ from include.advise.margins import (
     scaler_kind,
 )
 from include.advise.objective import LatencyObjective, parse_objective, percentile_doubts
+from include.advise.operator_replay import setting_under
 from include.advise.operators import Edges, fit_operators, operators_of_job, read_graph
 from include.advise.paste import platforms_of
 from include.advise.readings import Readings, lasting_counts, readings_of, require_signals
@@ -280,6 +282,7 @@ def _case(
     if sizes is None:
         sizes = fixed_sizes(case) if FIXED in names else ()
     unrecorded = _unrecorded(recording, job)
+    in_setting = partial(setting_under, job, read.load_per_s, question.conditions)
     policies = tried(
         question.conditions,
         sizes,
@@ -289,10 +292,13 @@ def _case(
         | {name: {"": options} for name, options in request.options.items()},
         only=names,
         unrecorded=unrecorded,
+        setting_under=in_setting,
     )
     if not request.recorded:
         return replace(case, policies=policies)
-    scaler = recorded_policy(request.recorded, policies, question.conditions, unrecorded)
+    scaler = recorded_policy(
+        request.recorded, policies, question.conditions, unrecorded, in_setting
+    )
     if scaler.controller == FIXED and set(lasting.tolist()) != {scaler.at_start}:
         why = f"{lasting.min():.0f} to {lasting.max():.0f} instances were recorded"
         raise SpecError("--recorded", [f"{scaler.name} has not scaled this job: {why}"])

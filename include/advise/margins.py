@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from include.advise.request import BY_BUSY_TIME, BY_CPU, END_TO_END, FIXED, WHOLE_WAY
+from include.advise.request import BY_BUSY_TIME, BY_CPU, END_TO_END, FIXED, SUITABLE, WHOLE_WAY
 from include.files.inputs import input_text
 from include.files.whole import csv_text
 from include.model.errors import SpecError
@@ -20,6 +20,7 @@ from include.workloads.topologies import validation_problems
 TABLE = Path(__file__).with_name("backtest_errors.csv")
 """Backtests of the recordings that docs/advise.md names, written by `tidebench backtest-errors`."""
 BUSY_TIME = "busy time"
+KINDS = ("fixed", "cpu", BUSY_TIME, END_TO_END, "other")
 HOLDS, MISSES, CANNOT_TELL = "yes", "no", "cannot tell"
 
 
@@ -47,7 +48,9 @@ class BacktestError:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Margin:
-    """How far a prediction may be off: ``share`` of the records, ``cost`` as a share of it."""
+    """How far a prediction may be off: ``share`` of the records, ``cost`` as a share of it, as
+    ``backtests`` have shown. None has shown anything of a controller that is not in the list: the
+    share may be any."""
 
     share: float = 0.0
     cost: float = 0.0
@@ -55,7 +58,10 @@ class Margin:
 
 
 def scaler_kind(controller: str, options: Mapping[str, Any]) -> str:
-    """What a controller decides by: how well that is predicted is what its kind has in common."""
+    """What a controller decides by: how well that is predicted is what its kind has in common. One
+    that is not in the list is a kind of its own."""
+    if controller not in SUITABLE:
+        return controller
     if controller == FIXED:
         return "fixed"
     if options.get(WHOLE_WAY):
@@ -79,7 +85,7 @@ def margin_of(
     Backtests of models of every operator or of the whole job count, as is asked, of scalers of the
     kind, of recordings that were both made under a scaler by busy
     time or both not: that one deploys a job again for every change, so a recording tells of little
-    else. Where there is none of a kind, all count. Of n backtests the
+    else. Where there is none of a kind in `KINDS`, all count. Of n backtests the
     largest error is taken (n + 1) / n times: of n draws from 0 to an unknown end that is the
     unbiased estimate of the end. Shares are of the limits on both sides of the one asked for.
     """
@@ -88,7 +94,8 @@ def margin_of(
         redeployed = fitted_under == BUSY_TIME
         same = [one for one in errors if (one.fitted_under == BUSY_TIME) == redeployed]
         errors = same or errors
-    errors = [one for one in errors if one.under == under] or errors
+    own = [one for one in errors if one.under == under]
+    errors = own or errors
     limits = sorted({one.limit_over_rest for one in errors})
     place = bisect_left(limits, limit_over_rest)
     near = limits[max(0, min(place - 1, len(limits) - 1)) : place + 1]
@@ -100,6 +107,8 @@ def margin_of(
     costs = (abs(one.recorded_instances / one.predicted_instances - 1) for one in errors)
     count = len({(one.fitted, one.against) for one in errors})
     wider = (count + 1) / count
+    if not own and under not in KINDS:
+        return Margin(share=1.0, cost=wider * max(costs))
     return Margin(share=wider * max(shares), cost=wider * max(costs), backtests=count)
 
 

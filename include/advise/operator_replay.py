@@ -20,7 +20,7 @@ from include.advise.cluster import ReplayLease, leases_of
 from include.advise.export import RATES, restart_down_s
 from include.advise.job import JobModel
 from include.advise.operators import JobGraph, graph_calibration, graph_topology
-from include.advise.replay import ReplayConditions, Replayed, setting_on
+from include.advise.replay import ReplayConditions, Replayed, setting_for, setting_on
 from include.controllers.base import Controller, Setting
 from include.controllers.deployment import first_deployment
 from include.experiment.controller_setting import delays_of
@@ -43,6 +43,16 @@ SAME_LOAD = 1.02
 
 Tables = Mapping[str, Mapping[str, Any]]
 _NO_ITEMS: Mapping[str, Any] = {"operator": (), "time_s": (), "age_ms": ()}
+
+
+def setting_under(
+    job: JobModel, load_per_s: FloatArray, conditions: ReplayConditions, controller: str
+) -> Setting:
+    """What a controller is told in a replay: of every operator, or of the job as a whole."""
+    graph = job.operators_under(controller)
+    if graph is None:
+        return setting_for(job.demand_ms.value, conditions)
+    return _World(job, graph, load_per_s, conditions).setting
 
 
 def replay_operators(

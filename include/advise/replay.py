@@ -14,6 +14,7 @@ from include.advise.job import JobModel
 from include.advise.readings import STEP_S, Flags
 from include.controllers.base import Controller, Setting
 from include.controllers.deployment import first_deployment
+from include.controllers.failures import decide_failed
 from include.model.decision import StartInstance, StopInstance
 from include.model.host import HostFlavor, PriceBook
 from include.model.observation import Observation, OperatorSample
@@ -269,8 +270,12 @@ def replay(
             read_s = (step + 1) * job.step_s
         now_s = (step + 1) * job.step_s
         if (step + 1) % per_look == 0 and state.runs(now_s):
-            memory, decision = controller.decide(memory, state.observation(step, read, read_s))
-            state.cluster.apply(decision, now_s)
+            seen = state.observation(step, read, read_s)
+            try:
+                memory, decision = controller.decide(memory, seen)
+                state.cluster.apply(decision, now_s)
+            except (Exception, SystemExit) as error:  # whatever its author wrote runs here
+                raise decide_failed(controller, now_s, error) from error
             if conditions.redeploy_s and any(isinstance(a, SCALINGS) for a in decision.actions):
                 state.take_down(now_s)
     end_s = load_per_s.size * job.step_s

@@ -29,8 +29,8 @@ SUITABLE: tuple[str, ...] = (
     "btu", "btu-runtime", "threshold", "fugu-local", "fugu-global", "fugu-sarsa",
     "kalman-pure", "kalman-ekf", "henge", "tide", FIXED,
 )  # fmt: skip
-"""Controllers that can be asked for. Left out are readings of the same rule by other papers, and
-what needs instances by operator."""
+"""Controllers that are tried where none is asked for; no other one has margins. Left out are
+readings of the same rule by other papers, and what needs instances by operator."""
 BY_JOB = ("hpa", "keda", "target-tracking", FIXED)
 """What they are configured for scales a job as a whole, also where its operators were recorded."""
 BY_BUSY_TIME = ("flink-autoscaler", "ds2")
@@ -122,7 +122,7 @@ class AdviceRequest:
     """How records flow between the operators that the recording has, as in source>map>sink. None:
     as a folder of record says; else the job is taken as a whole."""
     controllers: Annotated[tuple[str, ...], _tuning("Controllers", examples=list(SUITABLE))] = ()
-    """Those to try; none means all of them."""
+    """Those to try, also module:Class of your own; none means all of these."""
     max_instances: Annotated[_Most, _tuning("Most instances")] = 0
     """0: the most that were recorded."""
     per_host: Annotated[_Count | None, _tuning("Instances on a host")] = None

@@ -153,7 +153,7 @@ def advise(  # noqa: PLR0913  options of a command
     start_up_s: StartUp = None,
     restart_s: RestartTime = None,
     controllers: Annotated[
-        str, typer.Option(help="Those to try, with commas; all that are suitable by default.")
+        str, typer.Option(help="Those to try, with commas, also MODULE:CLASS; else all suitable.")
     ] = "",
     recorded: Annotated[
         str, typer.Option(help="What scaled the job: 'hpa, CPU 35 %', 'hpa target_cpu=0.4'.")
@@ -316,8 +316,7 @@ def advice_table(answer: Answer) -> str:
         f"{row.worst_hour_share:>11.2%} {row.scalings_per_day:>13.0f}"
         for row in (answer.as_run, *answer.rows)
     ]
-    if answer.idle_policies:
-        lines.append(answer.idle_policies)
+    lines += [text for text in (answer.idle_policies, answer.without_margins) if text]
     if any(row.guessed for row in (*answer.rows, *answer.idle)):
         note = (
             "decides by busy time or CPU, and the recording has the other, so it is not recommended"

@@ -26,6 +26,7 @@ from include.workloads.recordings.folder import ABOUT, EDGES, JOB, OPERATORS, is
 
 DAYS = "days"
 DAY_S = 86_400.0
+HOW = "advise replays them, with the recording of the shadow and --controllers"
 
 
 def is_shadow(folder: Path) -> bool:
@@ -90,12 +91,12 @@ def request_of(folder: Path, recording: Path, request: AdviceRequest) -> AdviceR
     """The request for the controllers of a shadow, with their options; an objective or prices that
     are empty are those that it was told.
 
-    Raises SpecError when none of them can be replayed for a whole job, StoreError without a state.
+    Raises SpecError when none of them has margins, StoreError without a state.
     """
     state = state_of(folder)
     known = {name: own["options"] for name, own in state["controllers"].items() if name in SUITABLE}
     if not known:
-        raise SpecError("verdict", ["none of the controllers can be replayed for a whole job"])
+        raise SpecError("verdict", [f"none of the controllers has margins; {HOW}"])
     return replace(
         request,
         recording=str(recording),
@@ -138,5 +139,5 @@ def verdict_lines(answer: Answer, folder: Path, decisions: Path) -> list[str]:
         failures = f"; it failed {failed} times" if failed else ""
         lines.append(f"  {name}: {decided} times, {changes} of them to change something{failures}")
     if left_out:
-        lines.append(f"Cannot be replayed for a whole job: {', '.join(left_out)}")
+        lines.append(f"Left out, without margins: {', '.join(left_out)}; {HOW}")
     return lines

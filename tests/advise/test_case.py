@@ -35,7 +35,7 @@ def request_(tmp_path: Path) -> AdviceRequest:
             {"recording": "none.csv", "objective": "fast", "prices": "gold", "per_host": 0,
              "seeds": 101, "controllers": ("hpa", "hpaa", "mine:Own")},
             ["none.csv", "'fast'", "'gold'", "per_host", "seeds", "Did you mean 'hpa'",
-             "advise does not try mine:Own; leave it out, add it to the published job_exp"],
+             "mine:Own cannot be imported"],
         ),
         ({"columns": "speed=x", "objective": "soon"}, ["'speed'", "'soon'", "columns are: time_s"]),
         ({"columns": "time", "edges": "a>b"}, ["'time' maps nothing"]),

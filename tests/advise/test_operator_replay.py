@@ -28,7 +28,9 @@ from include.advise.replay import ReplayConditions, Replayed
 from include.advise.request import AdviceRequest
 from include.advise.restarts import Restart
 from include.advise.times import FittedValue
-from include.controllers.base import Setting
+from include.controllers import CONTROLLERS
+from include.controllers.base import Registration, Setting
+from include.controllers.fixed import Fixed
 from include.experiment.matrix import runs_in_file
 from include.experiment.run import resolve
 from include.model.decision import Decision, StartInstance, StopInstance
@@ -234,6 +236,22 @@ def recorded(exported: Path) -> Path:
 
 def asking(recorded: Path, **options: Any) -> AdviceRequest:
     return AdviceRequest(recording=str(recorded), objective="latency p95 < 2 s", **options)
+
+
+def test_a_controller_of_one_job_is_checked_with_its_operators(
+    recorded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def problems(self: Fixed) -> tuple[str, ...]:
+        return self.setting.topology.operator["parse"] and ()
+
+    picky = Registration(type("Picky", (Fixed,), {"problems": problems}))
+    registered = {**dict(CONTROLLERS._registered), "picky": picky}
+    monkeypatch.setattr(CONTROLLERS, "_registered", registered)
+    request = asking(recorded, controllers=("picky",))
+    case = keep_case(replace(request, edges=EDGES), tmp_path / "with")
+    assert [one.name for one in case.policies] == ["picky"]
+    with pytest.raises(SpecError, match=r"picky: problems failed \(KeyError: 'parse'\)"):
+        keep_case(request, tmp_path / "without")
 
 
 def test_policies_by_busy_time_are_no_guess_where_operators_were_recorded(

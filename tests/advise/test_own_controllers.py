@@ -1,0 +1,133 @@
+"""Controllers that are not in the list of `advise`: of a user's own, and others of the project."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from include.advise.margins import (
+    KINDS,
+    BacktestError,
+    margin_of,
+    scaler_kind,
+    share_range,
+    verdict,
+)
+from include.advise.request import SUITABLE
+from tests.advise.synthetic import write_small_recording
+from tests.command_line import refused, said
+
+OWN = """
+from dataclasses import dataclass
+from include.controllers.base import Registration
+from include.controllers.fixed import Fixed
+
+@dataclass(frozen=True, kw_only=True)
+class Own(Fixed):
+    instances_each: int = 2
+    end_to_end: float = 1.0
+
+class Late(Own):
+    def decide(self, memory, observation):
+        if observation.now_s > 600:
+            raise ValueError("no idea")
+        return super().decide(memory, observation)
+
+class OfOneJob(Own):
+    def problems(self):
+        return self.setting.topology.operator["O1"] and ()
+
+@dataclass(frozen=True, kw_only=True)
+class Paid(Own):
+    licence: str
+
+KNOWS = Registration(Own, needs_peak=True)
+"""
+ASKED = "--objective", "90 % within 1 s", "--seeds", "1"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """One on the path, with the module `of_advised` and a recording."""
+    folder = tmp_path_factory.mktemp("own")
+    (folder / "of_advised.py").write_text(OWN)
+    write_small_recording(folder / "job.csv")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(folder))
+        yield folder
+
+
+def error(under: str, recorded: float) -> BacktestError:
+    return BacktestError(
+        fitted="a", fitted_under="fixed", against="b", under=under, limit_over_rest=2.0,
+        predicted_share=0.95, recorded_share=recorded, predicted_instances=10.0,
+        recorded_instances=8.0,
+    )  # fmt: skip
+
+
+def test_margins_are_of_backtests_of_the_controller_itself_or_there_are_none() -> None:
+    kind = scaler_kind("of_advised:Own", {"end_to_end": 1.0})
+    none = margin_of([error("cpu", 0.93)], "fixed", kind, 2.0)
+    assert none.cost == pytest.approx(2 * 0.2)
+    assert (none.share, none.backtests) == (1.0, 0)
+    assert verdict(0.5, *share_range([0.99], [0.99], none.share)) == "cannot tell"
+
+    own = margin_of([error("cpu", 0.93), error(kind, 0.9)], "fixed", kind, 2.0)
+    assert own.share == pytest.approx(2 * 0.05)
+    assert own.backtests == 1
+    assert {scaler_kind(name, {}) for name in SUITABLE} < set(KINDS)
+
+
+def test_one_is_tried_and_told_to_have_no_margins(folder: Path) -> None:
+    names = "fixed,of_advised:Own"
+    told = said(
+        "advise", folder / "job.csv", *ASKED, "--controllers", names, "--out", folder / "out"
+    )
+
+    assert "\nNo margins for of_advised:Own: no replay of it was held against a real run" in told
+    page = folder / "out/published/advice.html"
+    assert "No margins for of_advised:Own: " in page.read_text()
+    table = page.with_name("advice_ranking.csv").read_text().splitlines()
+    (row,) = (row for row in csv.DictReader(table) if row["policy"] == "of_advised:Own")
+    spans = row["holds"], float(row["lowest_share"]), float(row["highest_share"])
+    assert spans == ("cannot tell", 0.0, 1.0)
+    assert row["to_record"] == "a day under of_advised:Own"
+
+
+def test_one_that_the_job_was_recorded_under_has_the_recording(folder: Path) -> None:
+    scaler = "--recorded", "of_advised:Own instances_each=4"
+    told = said(
+        "advise", folder / "job.csv", *ASKED, *scaler, "--controllers", "fixed",
+        "--out", folder / "recorded",
+    )  # fmt: skip
+    assert "of_advised:Own, as recorded" in told
+    assert "No margins" not in told
+
+
+def test_what_is_wrong_with_them_is_told_at_once_and_before_anything_is_kept(folder: Path) -> None:
+    names = "of_advised:OfOneJob,of_advised:Paid,of_advised:KNOWS,fixed"
+    asked = *ASKED, "--controllers", names, "--out", folder / "wrong"
+    told = refused("advise", folder / "job.csv", *asked)
+
+    assert f"OfOneJob: problems failed (KeyError: 'O1'); correct it in {folder}/of_adv" in told
+    assert "Paid.__init__() missing 1 required keyword-only argument: 'licence'" in told
+    assert "of_advised:KNOWS has to know the peak, and nobody does" in told
+    assert len(told.splitlines()) == 4
+    assert not (folder / "wrong").exists()
+
+    backtest = "backtest", folder / "job.csv", "--against", folder / "job.csv", "--objective"
+    told = refused(*backtest, "soon", "--controller", "of_advised:OfOneJob")
+    assert "cannot read 'soon'" in told
+    assert "problems failed (KeyError: 'O1')" in told
+
+
+def test_one_that_fails_in_a_replay_is_told_with_its_line(folder: Path) -> None:
+    recordings = folder / "job.csv", "--against", folder / "job.csv"
+    told = refused("backtest", *recordings, "--controller", "of_advised:Late")
+    line = 1 + OWN.partition("raise ValueError")[0].count("\n")
+    assert told == (
+        f"of_advised:Late failed at 660 s: ValueError: no idea ({folder}/of_advised.py:{line})"
+    )
