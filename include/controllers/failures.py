@@ -11,6 +11,7 @@ from include.controllers.base import Controller
 from include.model.errors import ControllerFailed
 
 MOST_LETTERS = 200
+OURS = __name__.partition(".")[0]
 
 
 def error_line(error: BaseException) -> str:
@@ -18,14 +19,20 @@ def error_line(error: BaseException) -> str:
     return " ".join(f"{type(error).__name__}: {error}".split())[:MOST_LETTERS]
 
 
-def places(error: BaseException, module: str) -> list[str]:
-    """The lines of the package of ``module`` that were under way, as ``FILE:LINE``."""
-    package = module.partition(".")[0]
+def places(error: BaseException, kind: type) -> list[str]:
+    """The lines that were under way of the packages that a class and those that it is derived from
+    are in, as ``FILE:LINE``; of this one only where there is no other."""
+    packages = {_package(one.__module__) for one in kind.__mro__[:-1]}
+    packages = packages - {OURS} or packages
     return [
         f"{frame.f_code.co_filename}:{line}"
         for frame, line in walk_tb(error.__traceback__)
-        if str(frame.f_globals.get("__name__")).partition(".")[0] == package
+        if _package(str(frame.f_globals.get("__name__"))) in packages
     ]
+
+
+def _package(module: str) -> str:
+    return module.partition(".")[0]
 
 
 def method_failed(error: Exception, build: Callable[..., Controller]) -> str:
@@ -34,7 +41,7 @@ def method_failed(error: Exception, build: Callable[..., Controller]) -> str:
     kind: Any = build.func if isinstance(build, partial) else build
     calls = [frame.f_code for frame, _ in walk_tb(error.__traceback__)]
     own = (call.co_name for call in calls if call.co_filename != calls[0].co_filename)
-    where = "".join(f" in {place}" for place in places(error, kind.__module__)[-1:])
+    where = "".join(f" in {place}" for place in places(error, kind)[-1:])
     return f"{next(own, 'it')} failed ({error_line(error)}); correct it{where}"
 
 
@@ -42,6 +49,6 @@ def decide_failed(controller: Controller, now_s: float, error: BaseException) ->
     """What to raise in place of what ``decide`` raised, or of what its decision led to."""
     kind = type(controller)
     begins = kind.decide.__code__  # for what it returned, it is nowhere any more
-    where = [f"{begins.co_filename}:{begins.co_firstlineno}", *places(error, kind.__module__)][-1]
+    where = [f"{begins.co_filename}:{begins.co_firstlineno}", *places(error, kind)][-1]
     name = f"{kind.__module__}:{kind.__qualname__}"
     return ControllerFailed(f"{name} failed at {now_s:g} s: {error_line(error)} ({where})")

@@ -169,7 +169,7 @@ def _reason(error: Exception, spec: RunSpec, root: Path) -> str:
     """Why a run failed; the traceback of what nobody raises on purpose goes to its folder."""
     said = str(error)
     if not isinstance(error, TidebenchError):
-        said = f"{error_line(error)} ({places(error, __name__)[-1]})"
+        said = f"{error_line(error)} ({places(error, RunResult)[-1]})"
     elif not isinstance(error, ControllerFailed):
         return said
     lines, path = (
