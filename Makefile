@@ -160,7 +160,7 @@ format: setup  ## Format, and fix lint where a tool can
 	@$(ENV) ruff check --fix . ; $(ENV) ruff format .
 
 bench: setup  ## Measure the simulator, how it and decisions grow, tables, a shadow, and a page of a thousand runs
-	@$(ENV) python -m tests.bench && python -m tests.bench --gate && python -m tests.bench.growth --gate && python -m tests.bench.wide --gate \
+	@$(ENV) python -m tests.bench --gate && python -m tests.bench.growth --gate && python -m tests.bench.wide --gate \
 	    && python -m tests.bench.decisions --gate --repeats 3 && python -m tests.bench.tables \
 	    && python -m tests.bench.beside && python -m tests.bench.page
 

@@ -37,6 +37,7 @@ from include.runs.guard import check
 from include.runs.session import Session
 from include.testbeds.base import ACTS
 from include.testing.builders import a_host, a_sample, an_instance, an_observation, an_operator
+from tests.bench.gates import exit_code
 
 HOSTS, INSTANCES = 2, 20
 """Of a cluster, per operator."""
@@ -243,9 +244,7 @@ def main(arguments: Sequence[str]) -> int:
         growth[name] = large_s / small_s
         print(f"{name:<30} {large_s * 1e3:15.1f} ms {small_s * 1e3:7.1f} ms "
               f"{growth[name]:7.1f}x {steps:11d}", flush=True)  # fmt: skip
-    reported = list(problems(growth)) if options.gate else []
-    print(*reported, sep="\n", end="\n" if reported else "", file=sys.stderr)
-    return 1 if reported else 0
+    return exit_code(problems(growth), gate=options.gate)
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ Bench = Callable[..., str]
 
 # Modules of this folder that are no bench, and tests that run those which need more than Python.
 PEERS = {"heap_network", "kernel_network", "simpy_network"}
-PARTS = {"__init__", "spark_cluster", "turns", Path(__file__).stem} | PEERS
+PARTS = {"__init__", "gates", "spark_cluster", "turns", Path(__file__).stem} | PEERS
 ELSEWHERE = {
     "live_operator": "tests/live/test_bench.py",
     "cloud_leases": "tests/openstack/test_bench.py",
@@ -50,22 +50,17 @@ def test_every_bench_is_tested() -> None:
 
 def test_simulator_and_peers(bench: Bench) -> None:
     output = bench("tests.bench.__main__", "--minutes", "20", "--repeats", "1")
-    assert re.findall(r"\d+ min[^,]*|heap|SimPy|ratio|peak memory", output) == [
-        "20 min", "5 min stepwise", "heap", "ratio", "SimPy", "ratio",
-        "20 min", "peak memory",
-    ]  # fmt: skip
-    rates = re.findall(r"([\d.]+) M executions/s", output)
-    assert len(rates) == 5
+    assert len(re.findall(r"([\d.]+) M executions/s", output)) == 6
+    assert len(re.findall(r"^(?:Tidebench|kernel) to .* [\d.]+ x ", output, re.MULTILINE)) == 3
+    assert re.search(r"^its peak memory +\d+ MB$", output, re.MULTILINE)
 
 
-def test_kernel_and_heap_loop(bench: Bench) -> None:
-    output = bench("tests.bench.__main__", "--gate", "--minutes", "80", "--repeats", "1")
-    assert re.search(r"^Kernel to heap loop, 20 min, CPU, in turns +[\d.]+ x", output)
-
-
-def test_a_kernel_that_is_too_slow_is_named() -> None:
-    assert ours.too_slow(ours.TIMES_THE_HEAP_AT_LEAST) == []
-    assert len(ours.too_slow(ours.TIMES_THE_HEAP_AT_LEAST - 0.1)) == 1
+def test_a_kernel_that_is_too_slow_and_a_process_that_is_too_large_are_named() -> None:
+    assert list(ours.problems(15, 220)) == []
+    assert [text.split(",")[-1] for text in ours.problems(14.9, 221)] == [
+        " below 15",
+        " above 220",
+    ]
 
 
 def test_another_checkout(bench: Bench) -> None:

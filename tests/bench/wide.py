@@ -22,6 +22,7 @@ from include.experiment.run import resolve
 from include.experiment.spec import RunSpec
 from include.runs.session import Session
 from include.testbeds.simulated import kernel
+from tests.bench.gates import exit_code
 from tests.bench.growth import memory_mb
 
 SIZES = (10, 100, 1000)
@@ -167,9 +168,7 @@ def main(arguments: Sequence[str]) -> int:
     first, last = (middle(costs[size]) for size in (sizes[0], sizes[-1]))
     ratios = last.run_ns / first.run_ns, last.kernel_ns / first.kernel_ns
     print(f"{'ratio':<16} {ratios[0]:8.2f} of an execution {ratios[1]:8.2f} of its kernel part")
-    reported = list(problems(*ratios)) if options.gate else []
-    print(*reported, sep="\n", end="\n" if reported else "", file=sys.stderr)
-    return 1 if reported else 0
+    return exit_code(problems(*ratios), gate=options.gate)
 
 
 if __name__ == "__main__":
