@@ -11,7 +11,7 @@ import pytest
 
 from include.controllers import CONTROLLERS
 from tests.bench import __main__ as ours
-from tests.bench import decisions, growth, wide
+from tests.bench import decisions, growth, matrix, page, wide
 
 pytestmark = pytest.mark.long
 
@@ -135,12 +135,21 @@ def test_a_decision_that_grows_too_fast_is_named() -> None:
     assert [text.split()[3] for text in decisions.problems({"btu": 9, "tide": 41})] == ["tide"]
 
 
-def test_tables(bench: Bench) -> None:
-    output = bench("tests.bench.tables", "--runs", "2", "--minutes", "5")
-    pace = r"([\d,]+) rows/s +([\d,]+) sampled items/s"
-    match = re.fullmatch(rf"tables of 2 runs +([\d,]+) rows +([\d.]+) s +{pace}\n", output)
+def test_matrix(bench: Bench) -> None:
+    output = bench("tests.bench.matrix", "--runs", "2", "--minutes", "5")
+    number = r" +([\d.,]+)"
+    match = re.fullmatch(
+        rf"2 runs{number} s{number} runs/min{number} ms of CPU each,{number} of the heap loop's\n"
+        rf"tables of 2 runs{number} rows{number} s{number} rows/s{number} sampled items/s\n",
+        output,
+    )
     assert match
     assert all(float(number.replace(",", "")) > 0 for number in match.groups())
+
+
+def test_runs_of_a_matrix_that_are_too_slow_are_named() -> None:
+    assert list(matrix.problems(0.7)) == []
+    assert [text.split(",")[-1] for text in matrix.problems(0.71)] == [" above 0.7"]
 
 
 def test_decisions_at_work(bench: Bench) -> None:
@@ -155,6 +164,12 @@ def test_decisions_at_work(bench: Bench) -> None:
 
 @pytest.mark.airflow
 def test_page(bench: Bench) -> None:
-    rows = bench("tests.bench.page", "--runs", "20", "--repeats", "2").splitlines()
-    assert len(rows) == 8
-    assert all(re.search(r" \d+ ms +\[\d+, \d+\], CPU \d+ ms", row) for row in rows)
+    output = bench("tests.bench.page", "--runs", "20", "--repeats", "2")
+    assert re.findall(r"^(\d+) runs$", output, re.MULTILINE) == ["20", "200"]
+    assert len(re.findall(r" \d+ ms +\[\d+, \d+\], CPU \d+ ms", output)) == 16
+    assert re.search(r"^all, newest first, ratio +[\d.]+ of CPU\n\Z", output, re.MULTILINE)
+
+
+def test_a_list_that_grows_too_fast_is_named() -> None:
+    assert list(page.problems(3)) == []
+    assert [text.split(",")[-1] for text in page.problems(3.1)] == [" above 3"]
