@@ -26,7 +26,7 @@ from include.model.host import PriceBook
 from include.runs.machine import MachineWatch
 from include.runs.measurements.locks import alone
 from include.runs.measurements.origin import BY_HAND, DagRun, mark_origin
-from include.runs.measurements.rows import MEASURED_BY_SOME, SAMPLES, TABLES, UNREAD, Billing
+from include.runs.measurements.rows import SAMPLES, TABLES, UNREAD, Billing
 from include.runs.measurements.store import COMMITTED, Columns, RunStore
 from include.runs.measurements.summaries import summarised
 from include.runs.measurements.variant import conditions_of, variant_of
@@ -379,7 +379,8 @@ def _decided(
 def _per_window(spec: RunSpec) -> list[str]:
     """The tables of which every window stores rows."""
     left_out = {*(() if spec.advisors else ("advice",)), *(UNREAD if spec.summaries_only else ())}
-    left_out |= {*MEASURED_BY_SOME} - {*TESTBEDS[spec.testbed].measures}
+    by_some = {table for testbed in TESTBEDS.values() for table in testbed.measures}
+    left_out |= by_some - {*TESTBEDS[spec.testbed].measures}
     return [table for table in PER_WINDOW if table not in left_out]
 
 

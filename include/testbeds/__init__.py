@@ -33,7 +33,7 @@ class TestbedRegistration:
     reaped_by: str = ""
     """A `Reaper`, for testbeds whose hosts outlive the process that leased them."""
     measures: tuple[str, ...] = ()
-    """Tables that most testbeds do not measure: of ``rows.MEASURED_BY_SOME``."""
+    """Tables that not every testbed measures."""
     serves_by_key: bool | str = False
     """Items of a keyed operator are served by the instance that has their key; else by any.
 
@@ -62,13 +62,17 @@ def _imported(name: str) -> Any:
 TESTBEDS: Mapping[str, TestbedRegistration] = {
     # The embedded default: needs no server.
     "simulated": TestbedRegistration(
-        built_by="simulated.testbed:SimulatedTestbed", real_time=False, serves_by_key="buffer_items"
+        built_by="simulated.testbed:SimulatedTestbed",
+        real_time=False,
+        measures=("pause",),
+        serves_by_key="buffer_items",
     ),
     # Amounts instead of items: for hundreds of operators, tenants and high rates.
     "flow": TestbedRegistration(
         built_by="flow.testbed:FlowTestbed",
         parameters_in="flow.calibration",
         real_time=False,
+        measures=("pause",),
         serves_by_key="key_groups",
     ),
     # Real containers on Docker hosts of this machine, on the wall clock; its faults are real.

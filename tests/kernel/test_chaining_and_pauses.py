@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from include.model.decision import (
     LeaseHost,
@@ -17,7 +21,7 @@ from include.model.topology import Topology
 from include.testbeds.simulated import kernel
 from include.testbeds.simulated.testbed import SimulatedTestbed
 from include.testing.builders import SMALL, a_topology, an_operator, decision
-from tests.builders import a_config, apply_at, fed_by, measured_at, resumed, seen_at
+from tests.builders import a_config, apply_at, fed_by, measured_at, resumed, rows_cut, seen_at
 from tests.kernel.flows import QUIET
 from tests.kernel.worlds import a_network, column, poisson_us, publish, waiting_items
 
@@ -127,8 +131,11 @@ def a_testbed(**calibration) -> SimulatedTestbed:
 
 
 def starts_s(testbed: SimulatedTestbed) -> list[float]:
-    done = testbed.take_measurements()["processing_duration"]
-    return [round(t - 0.4, 6) for t in done["time_s"]]
+    return starts_s_of(testbed.take_measurements())
+
+
+def starts_s_of(taken: dict[str, Any]) -> list[float]:
+    return [round(t - 0.4, 6) for t in taken["processing_duration"]["time_s"]]
 
 
 @pytest.mark.parametrize("of_operator", [{}, {"operator_pause_s": {"O1": 3.0}}])
@@ -169,12 +176,36 @@ def test_pauses_of_operators_are_observed_once_they_are_over():
     }  # fmt: skip
 
 
+@settings(max_examples=25, deadline=None)
+@given(
+    changes_s=st.lists(st.integers(1, 60), min_size=1, max_size=8, unique=True),
+    cuts_s=st.lists(st.integers(1, 99), max_size=4, unique=True),
+)
+def test_pauses_are_measured_once_and_as_long_as_they_are_observed(changes_s, cuts_s):
+    """Every second change stops what the one before it has started."""
+    actions = [
+        [StopInstance(f"O1-{2 + i // 2}") if i % 2 else StartInstance("O1", "host-1")]
+        for i in range(len(changes_s))
+    ]
+    moves = dict(zip(sorted(changes_s), actions, strict=True))
+    testbed = a_testbed(pause_on_start_s=2.5, pause_on_stop_s=3.0)
+    rows, testbed = rows_cut(testbed, moves, cuts_s, 100)
+    assert set(rows["pause"]["operator"].to_pylist()) == {"O1"}
+    paused = {
+        tenth
+        for pause in rows["pause"].to_pylist()
+        for tenth in range(round(pause["from_s"] * 10), round(pause["until_s"] * 10))
+    }
+    assert len(paused) / 10 == testbed.look().operator_pauses["O1"][1]
+
+
 def test_without_pauses_nothing_waits():
     testbed = a_testbed()
     apply_at(testbed, 1.5, StartInstance("O1", "host-1"))
-    testbed.advance_to(20.0)
+    taken = measured_at(testbed, 20.0)
     assert testbed.look().operator_pauses == {"O1": (0, 0.0)}
-    assert starts_s(testbed) == [float(i) for i in range(20)]
+    assert starts_s_of(taken) == [float(i) for i in range(20)]
+    assert "pause" not in taken
 
 
 def cpu_shares(testbed: SimulatedTestbed, until_s: float) -> list[float]:

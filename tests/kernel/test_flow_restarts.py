@@ -166,6 +166,8 @@ def test_what_a_failure_takes_is_no_price_of_a_change():
     testbed.advance_to(150)
     looked = testbed.look()
     assert (looked.job_starts, looked.job_changes, looked.job_paused_in_all_s) == (3, 1, 2.0)
+    pauses = testbed.take_measurements()["pause"]
+    assert pauses == {"operator": [""], "from_s": [105.0], "until_s": [107.0]}
 
 
 def test_a_job_restarts_by_itself_when_it_is_told():

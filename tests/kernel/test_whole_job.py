@@ -139,8 +139,9 @@ def test_controllers_see_when_the_job_was_started_and_nothing_before_the_first_r
 def test_a_decision_is_one_rescale_however_many_actions_it_has() -> None:
     testbed = a_job()
     testbed.apply(decision(*[StartInstance("O1", "host-1") for _ in range(3)]))
-    testbed.advance_to(60)
-    assert restarts_s(testbed) == [0.0]
+    taken = measured_at(testbed, 60)
+    assert restarts_of(taken["event"]) == [(0.0, GAP_S)]
+    assert taken["pause"] == {"operator": [""], "from_s": [0.0], "until_s": [GAP_S]}
 
 
 def test_what_needs_a_host_comes_once_that_has_booted() -> None:
@@ -261,8 +262,9 @@ def test_a_lost_host_starts_the_job_again_at_once(level: float, room: float) -> 
     restarts_s(testbed)
     testbed.fleet.hosts[2].fails_us = 70_000_000
     testbed.cloud.faults = testbed.cloud.faults.model_copy(update={"host_losses_per_hour": 1.0})
-    testbed.advance_to(90)
-    assert restarts(testbed) == [(70.0, GAP_S)]
+    taken = measured_at(testbed, 90)
+    assert restarts_of(taken["event"]) == [(70.0, GAP_S)]
+    assert "pause" not in taken, "nobody changed anything"
     seen = testbed.observe()
     assert list(seen.instances) == ["O1-1"]
     assert (seen.job_starts, seen.job_changes, seen.job_paused_in_all_s) == (2, 1, GAP_S)

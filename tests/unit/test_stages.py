@@ -139,7 +139,7 @@ def test_killed_between_manifest_and_commits_it_may_go_on_window_by_window(
 ):
     spec = a_spec()
     monkeypatch.setattr(stages, "TOGETHER_S", 60)
-    assert killed(lambda: stages.run_all(spec, tmp_path), 25, within=str(tmp_path))
+    assert killed(lambda: stages.run_all(spec, tmp_path), 26, within=str(tmp_path))
     store = stages.store_of(spec, tmp_path)
     assert store.manifest.is_file()
     assert not store.commit(spec.windows - 1).is_file()

@@ -282,6 +282,17 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
+class PauseRow:
+    """When a change paused an operator or, without one, the whole job. Pauses may overlap, and end
+    after the run.
+    """
+
+    operator: str
+    from_s: float
+    until_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class RescaleRow:
     """One time at which an engine stopped its job and started it again, by the clock of the run.
 
@@ -378,15 +389,13 @@ TABLES: dict[str, type] = {
     "arrival": Arrival,
     "event": Event,
     "tenant": TenantRow,
+    "pause": PauseRow,
     "rescale": RescaleRow,
     "machine": MachineRow,
 }
 """Measured tables by name: ``run``, ``operator``, ``price``, ``billing`` and ``lease`` once,
-the others once per window; ``advice`` only of a run with advisors, ``rescale`` and ``machine``
-only on testbeds that are registered with them."""
-
-MEASURED_BY_SOME = ("rescale", "machine")
-"""Tables of the testbeds that name them in their registration."""
+the others once per window; ``advice`` only of a run with advisors, ``pause``, ``rescale`` and
+``machine`` only on testbeds that are registered with them."""
 
 UNREAD = (SAMPLES, "instance_utilisation")
 """What no published table is made of; the largest two, which ``summaries_only`` leaves out."""

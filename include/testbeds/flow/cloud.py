@@ -97,6 +97,8 @@ class FlowCloud(VirtualCloud):
         self.pauses_us += [(row, from_us, until_us, NOBODY) for row in self.rows.values()]
         self.downs_us.append(from_us)
         self.ups_us.append((until_us, down_us, decided))
+        if decided:
+            self.pause_job(from_us, until_us)
         phases = (self.calibration.rescale, self.calibration.restart)
         if hot := next((phase for phase in phases if phase and phase.hot_s[1]), None):
             hot_us, factor = hot.hot_phase(self.draws, self.restarts)

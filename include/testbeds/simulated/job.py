@@ -119,6 +119,7 @@ class WholeJob:
         why = f"asked for at {self.asked_us / 1e6:.1f} s"
         self.changes += 1
         self.paused_us += self._rescale(now_us, joining, why, checkpoint)
+        self.cloud.pause_job(now_us, self.up_us)
 
     def _leaving(self) -> list[VirtualInstance]:
         servers, slot = self.network.state.servers, self.network.slot

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any
 
 from include.model.decision import LeaseHost
@@ -15,6 +16,7 @@ from include.testbeds.virtual.fleet import VirtualFleet, VirtualHost, VirtualIns
 
 ACTIVITY = ("time_s", "activity", "operator", "instance", "host")
 EVENT = ("time_s", "event", "subject", "detail")
+PAUSE = ("operator", "from_s", "until_s")
 NOBODY = 0
 """The number of no instance."""
 
@@ -39,6 +41,10 @@ class VirtualCloud:
     events: list[tuple[float, str, str, str]] = field(default_factory=list)
     pauses_us: list[tuple[int, int, int, int]] = field(default_factory=list)
     """(operator, from, until, instance whose coming or going is the reason, or NOBODY)."""
+    pauses: list[tuple[str, float, float]] = field(default_factory=list)
+    """Rows of pauses for changes: of operators once they begin, of the whole job once ordered."""
+    recorded_us: int = 0
+    """Until when pauses of operators are in these rows."""
     over_us: dict[int, tuple[int, int]] = field(default_factory=dict)
     """As :meth:`paused`, of the pauses that are not kept any more."""
 
@@ -166,6 +172,7 @@ class VirtualCloud:
 
     def forget_pauses(self, now_us: int) -> None:
         """Keep no pauses of operators that do not pause any more; they stay counted."""
+        self.record_pauses(now_us)
         pausing = {row for row, _, until_us, who in self.pauses_us if who and until_us > now_us}
         left = [
             pause
@@ -176,6 +183,20 @@ class VirtualCloud:
             over_us = self.paused(now_us).items()
             self.over_us |= {row: over for row, over in over_us if row not in pausing}
             self.pauses_us = left
+
+    def record_pauses(self, now_us: int) -> None:
+        """Make rows of the pauses that changes made and that have begun since the last call."""
+        names = tuple(self.rows)
+        self.pauses += [
+            (names[row], from_us / 1e6, until_us / 1e6)
+            for row, from_us, until_us, who in sorted(self.pauses_us, key=itemgetter(1))
+            if who != NOBODY and self.recorded_us <= from_us < min(until_us, now_us)
+        ]
+        self.recorded_us = now_us
+
+    def pause_job(self, from_us: int, until_us: int) -> None:
+        """Make a row of a change for which the whole job is down."""
+        self.pauses.append(("", from_us / 1e6, until_us / 1e6))
 
     def log(
         self, now_us: int, activity: str, operator: str = "", instance: str = "", host: str = ""
@@ -195,14 +216,16 @@ class VirtualCloud:
         self.pauses_us = [tuple(pause) for pause in plain["pauses_us"]]
         self.over_us = {row: (times, total_us) for row, (times, total_us) in plain["over_us"]}
 
-    def take_tables(self) -> dict[str, dict[str, Any]]:
-        """Scaling activities and events since the last call, as columns; no empty tables."""
+    def take_tables(self, now_us: int) -> dict[str, dict[str, Any]]:
+        """Activities, events and pauses since the last call, as columns; no empty tables."""
+        self.record_pauses(now_us)
         taken = {
             "scaling_activity": as_columns(self.activities, ACTIVITY),
             "event": as_columns(self.events, EVENT),
+            "pause": as_columns(self.pauses, PAUSE),
         }
-        self.activities, self.events = [], []
-        return {table: columns for table, columns in taken.items() if columns["time_s"]}
+        self.activities, self.events, self.pauses = [], [], []
+        return {table: columns for table, columns in taken.items() if any(columns.values())}
 
     def leases(self, now_us: int) -> dict[str, list[Any]]:
         """Lease log of the fleet's hosts, as columns; open leases end now."""

@@ -217,7 +217,7 @@ class VirtualTestbed(Testbed, Actuator[VirtualHost, VirtualInstance]):
     # ------------------------------------------------------------- recording
 
     def take_measurements(self) -> dict[str, dict[str, Any]]:
-        tables = self.monitor.take_tables() | self.cloud.take_tables()
+        tables = self.monitor.take_tables() | self.cloud.take_tables(self.now_us)
         if self._arrivals:
             tables["arrival"] = as_columns(self._arrivals, ARRIVAL)
         self._arrivals = []
@@ -240,7 +240,7 @@ class VirtualTestbed(Testbed, Actuator[VirtualHost, VirtualInstance]):
 
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
         plain = unpacked(arrays["plain"], SNAPSHOT_VERSION)
-        self.now_us = plain["now_us"]
+        self.now_us = self.cloud.recorded_us = plain["now_us"]
         self._published = plain["published"]
         self.cloud.load_plain(plain["cloud"])
         self.load_arrays(arrays)
