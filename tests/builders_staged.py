@@ -153,7 +153,7 @@ def _activity(run: str) -> dict[str, Rows]:
     ]  # fmt: skip
     return {
         "scaling": [{"run": run, "minute": 0, **counts}, {"run": run, "minute": 1, **calm}],
-        "scaling_total": [{"run": run, **counts}],
+        "scaling_total": [{"run": run, **counts, "items_in_pauses": 12.5}],
         "time_to_adapt": [
             {"run": run, "scope": "O1", "delayed_stretches": 2, "unfinished_stretches": 1,
              "time_to_adapt_mean_s": 30.0, "time_to_adapt_max_s": 45.0}

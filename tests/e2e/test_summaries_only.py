@@ -22,7 +22,7 @@ def test_every_table_is_the_same_without_samples(tmp_path: Path) -> None:
     for kept, only in (("samples", False), ("summaries", True)):
         spec = RunSpec(
             experiment=kept, controller="btu", pattern="stepwise", btu_min=10, seed=1,
-            duration_min=20, summaries_only=only,
+            duration_min=20, summaries_only=only, calibration="manufacturing_paused",
             faults={"host_losses_per_hour": 6, "monitoring_gaps_per_hour": 6},
         )  # fmt: skip
         run_all(spec, tmp_path)
@@ -36,3 +36,5 @@ def test_every_table_is_the_same_without_samples(tmp_path: Path) -> None:
             for kept in ("samples", "summaries")
         )
         assert with_samples == without, table
+    (total,) = read_staged(tmp_path / "samples", "scaling_total")
+    assert total["items_in_pauses"] > 0
