@@ -125,6 +125,22 @@ def test_cells_in_which_a_change_pauses_or_operators_stall(
     assert round(sum(totals) / cells, 2) == share
 
 
+def test_items_in_pauses() -> None:
+    by = table("tide_pauses").pivot_table(
+        index=["conditions", *CELL], columns="controller", values="items_in_pauses"
+    )
+    fewest = []
+    for seconds, suffix in ((5, "_5"), (15, ""), (30, "_30")):
+        cells = by.loc[f"calibration=manufacturing_paused{suffix}"]
+        fewest += list(cells.idxmin(axis="columns") == "tide")
+        thousands = cells.xs(10, level="btu_min") / 1000
+        columns = ("tide", "btu-runtime", "btu", "threshold")
+        told = [f"{thousands[name].mean():.1f}" for name in columns]
+        assert f"| {seconds} s | {' | '.join(told)} |" in page("docs/tide.md")
+    told_cells = stated(r"has the fewest in (\d+) of (\d+) cells", "docs/tide.md")
+    assert [sum(fewest), len(fewest)] == [*told_cells]
+
+
 def test_pauses_that_differ() -> None:
     lowest, cells = stated(r"is the lowest in (\d+) of (\d+) cells", "docs/tide.md")
     by = table("tide_pauses_apart").pivot_table(
