@@ -5,7 +5,17 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from include.studies.page import render_page, shown, summary
+import pytest
+
+from include.studies.page import (
+    CONTRADICTED,
+    FITTED,
+    in_words,
+    render_page,
+    shown,
+    summary,
+    why_apart,
+)
 from include.studies.results import PageSection, StudyResults, Tile
 
 ORIGIN = {
@@ -96,3 +106,29 @@ def test_a_study_may_say_draw_and_tabulate_what_it_likes():
     assert "<th>empty</th>" not in text, "a column in which no row says anything"
     assert "1<i> of 2</i>" in text
     assert "pyramid" not in text, "its own sections stand in the place of all tables"
+
+
+def test_claims_that_say_little_about_the_model_are_counted_apart():
+    holds = [("yes", ""), ("no", ""), ("", ""), ("yes", FITTED), ("no", FITTED)]
+    rows = [
+        claim("C", "x", answer, "", apart=kind) for answer, kind in [*holds, ("yes", CONTRADICTED)]
+    ]
+    assert in_words(rows) == (
+        "1 of 3 claims hold; of 1 that the source itself contradicts 1 hold; "
+        "of 2 that something was fitted to 1 hold"
+    )
+    assert in_words(rows[:1]) == "1 of 1 claims hold"
+
+
+@pytest.mark.parametrize(
+    ("claim", "pattern", "apart"),
+    [
+        ({}, "spike", ("", "")),
+        ({FITTED: "Table 3"}, None, (FITTED, "Table 3")),
+        ({CONTRADICTED: {"spike": "Table 4"}}, "spike", (CONTRADICTED, "Table 4")),
+        ({CONTRADICTED: {"spike": "Table 4"}}, "diurnal", ("", "")),
+        ({CONTRADICTED: {"spike": "Table 4"}, FITTED: "Table 3"}, "diurnal", (FITTED, "Table 3")),
+    ],
+)
+def test_a_claim_is_apart_on_every_pattern_or_on_those_named(claim, pattern, apart):
+    assert why_apart(claim, pattern) == apart

@@ -1,7 +1,11 @@
-"""A study published: judged by what is staged, and only when that has passed its checks."""
+"""A study published: judged by what is staged, and only when that has passed its checks.
+
+Beside the figures of a source stand strict ones: what a starved operator would hide.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,10 +13,11 @@ import pytest
 
 from include.experiment.spec import RunSpec
 from include.model.errors import GateFailed, StoreError
+from include.results.tables.staged import read_staged
 from include.studies import STUDIES, study_named, study_of
 from include.studies.base import Study, StudyData, known
 from include.studies.publish import evaluate, publish_experiment, publish_study
-from tests.builders_staged import let_pass, restage, stage, tables_of
+from tests.builders_staged import change, let_pass, restage, stage, tables_of
 
 CLAIMS = [
     {
@@ -33,12 +38,14 @@ PREDICATES = {
 class Tiny(Study):
     name = experiment = "tiny"
     title = "A tiny study"
+    workload = "pattern"
     claims, predicates = CLAIMS, PREDICATES
 
     def runs(self, seeds=None):
         return [
-            RunSpec(experiment="tiny", controller="btu", pattern="random_walk_1", btu_min=10,
+            RunSpec(experiment="tiny", controller=controller, pattern="random_walk_1", btu_min=10,
                     seed=seed, duration_min=2)
+            for controller in ("btu", "threshold")
             for seed in seeds or (1, 2, 3)
         ]  # fmt: skip
 
@@ -49,28 +56,38 @@ class Tiny(Study):
     def tables(self, metrics):
         return {"order": [{"seed": seed} for seed in metrics]}
 
+    def cell_values(self, _):
+        return [("random_walk_1", "btu", "own_count", [1.0])]
+
+    def cell_of(self, run):
+        return (run.pattern, run.controller) if run.controller == "btu" else None
+
 
 STUDY = Tiny()
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """Staged tables of seeds 3 and 1 of the study, in a folder of another name, not yet passed."""
-    folder = tmp_path / "nightly_tiny"
-    first, other = ({**_dims(run)} for run in _named(STUDY.runs([1, 3]), folder.name))
-    both = [tables_of(one["run"], seed=one["seed"]) for one in (other, first)]
-    stage(folder)
-    for table in both[0]:
-        restage(folder, table, [row for tables in both for row in tables[table]])
+def staged(folder: Path, runs: Sequence[RunSpec]) -> Path:
+    """The staged tables of these runs, not yet passed."""
+    own = [
+        tables_of(run.run_id, controller=run.controller, seed=run.seed)
+        for run in (replace(run, experiment=folder.name) for run in runs)
+    ]
+    for table in own[0]:
+        restage(folder, table, [row for tables in own for row in tables[table]])
     return folder
 
 
-def _named(specs: list[RunSpec], experiment: str) -> list[RunSpec]:
-    return [replace(spec, experiment=experiment) for spec in specs]
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Seeds 3 and 1 of the study under one controller, in a folder of another name."""
+    runs = [run for run in STUDY.runs([3, 1]) if run.controller == "btu"]
+    return staged(tmp_path / "nightly_tiny", runs)
 
 
-def _dims(run: RunSpec) -> dict[str, object]:
-    return {"run": run.run_id, "seed": run.seed}
+@pytest.fixture
+def both(tmp_path: Path) -> Path:
+    """Seeds 1 and 2 under both controllers."""
+    return staged(tmp_path / "tiny", STUDY.runs([1, 2]))
 
 
 def test_a_study_is_judged_by_its_staged_runs_in_its_own_order(folder: Path) -> None:
@@ -135,3 +152,40 @@ def test_every_study_is_known_by_its_experiment_and_by_its_nights() -> None:
         assert study_of(study.experiment) is study
         assert study_of(f"nightly_{name}") is study
     assert study_of("demo") is None
+
+
+def test_cells_get_the_strict_figures_of_their_runs(both: Path) -> None:
+    change(both, "outcomes", strict_relaxed_compliance_percent=50.0, unprocessed_items=38_799)
+    of = {row["metric"]: row for row in evaluate(STUDY, both).tables["cells"]}
+    assert list(of["own_count"]) == ["pattern", "controller", "metric", "mean", "sigma", "runs"]
+    assert all(list(row) == list(of["own_count"]) for row in of.values())
+    assert {"strict_near_real_time_compliance_percent", "age_p95_ms"} <= set(of)
+    strict, left = of["strict_relaxed_compliance_percent"], of["unprocessed_items"]
+    assert (strict["pattern"], strict["controller"], strict["runs"]) == ("random_walk_1", "btu", 2)
+    assert strict["mean"] < 75.0
+    assert left["mean"] >= 38_799 / 2
+
+
+def test_what_does_not_apply_to_a_run_is_left_out(both: Path) -> None:
+    absent = [
+        row | {"age_p95_ms": None, "strict_total_cost": None}
+        for row in read_staged(both, "outcomes")
+    ]
+    restage(both, "outcomes", absent)
+    metrics = {row["metric"] for row in evaluate(STUDY, both).tables["cells"]}
+    assert "age_p95_ms" not in metrics
+    assert "strict_relaxed_compliance_percent" in metrics
+
+
+def test_a_study_that_names_no_cells_stays_as_it_is(both: Path, monkeypatch) -> None:
+    monkeypatch.setattr(STUDY, "cell_of", lambda _: None)
+    own = evaluate(STUDY, both).tables["cells"]
+    assert [row["metric"] for row in own] == ["own_count"]
+
+
+@pytest.mark.parametrize("name", sorted(set(STUDIES) - {"peerj141"}))
+def test_every_study_names_the_cell_of_its_runs(name: str) -> None:
+    study = study_named(name)
+    cells = [study.cell_of(run) for run in study.runs([1])]
+    assert any(cells)
+    assert all(cell is None or all(cell) for cell in cells)
