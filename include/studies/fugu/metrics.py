@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
+import numpy as np
+
 from include.experiment.spec import RunSpec
 from include.studies.base import StudyData, known, mean_of
 
@@ -43,8 +45,6 @@ mean latency of the queries. ``overload_share`` of all readings of a host are ov
 
 def read_run(measured: StudyData, spec: RunSpec) -> FuguRun:
     """Read the measured rows of a complete run."""
-    import numpy as np
-
     hosts = measured.columns(spec, "host_utilisation", "time_s", "cpu_share")
     tenants = measured.columns(spec, "tenant", "time_s", "latency_ms")
     activity = measured.columns(spec, "scaling_activity", "activity")["activity"]
@@ -122,8 +122,6 @@ def _row(case: Case, runs: Sequence[FuguRun]) -> dict[str, Any]:
 
 def _by_time(times_s: Any, values: Any) -> list[Any]:
     """Values of each time, in order of time."""
-    import numpy as np
-
     order = np.argsort(times_s, kind="stable")
     _, first = np.unique(times_s[order], return_index=True)
     return np.split(values[order], first[1:])

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from include.experiment.spec import RunSpec
 from include.model.decision import Reason
 from include.studies.base import NotKnown, StudyData
-
-if TYPE_CHECKING:
-    import numpy as np
 
 START_S = 900.0
 """When Henge begins to act."""
@@ -52,8 +51,6 @@ class HengeRun:
     @cached_property
     def satisfaction(self) -> np.ndarray:
         """Percent of the maximal utility of the jobs that are there, at every time."""
-        import numpy as np
-
         there = ~np.isnan(self.utility)
         most = (there * self.max_utility).sum(axis=1)
         total = 100 * np.nansum(self.utility, axis=1)
@@ -80,8 +77,6 @@ class HengeRun:
 
     def final_utility(self) -> np.ndarray:
         """Utility of each job over the last ten minutes, as a share of its maximum."""
-        import numpy as np
-
         last = self.times_s > self.times_s[-1] - 600
         share: np.ndarray = np.nanmean(self.utility[last], axis=0) / self.max_utility
         return share
@@ -99,8 +94,6 @@ def figures_of(run: HengeRun) -> dict[str, float]:
 
 def read_run(measured: StudyData, spec: RunSpec) -> HengeRun:
     """Read the measured rows of a complete run."""
-    import numpy as np
-
     rows = measured.columns(spec, "tenant")
     names, job = np.unique(rows["tenant"].astype(str), return_inverse=True)
     times_s, at = np.unique(rows["time_s"], return_inverse=True)

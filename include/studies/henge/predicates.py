@@ -7,6 +7,8 @@ from functools import partial
 from itertools import pairwise
 from statistics import fmean
 
+import numpy as np
+
 from include.model.decision import Reason
 from include.studies.base import Answer, known, predicates_of
 from include.studies.henge.metrics import FULL, START_S, HengeMetrics, HengeRun
@@ -156,8 +158,6 @@ def _outage_recovers(metrics: HengeMetrics) -> Answer:
 
 
 def _percentiles(runs: Sequence[HengeRun]) -> list[float]:
-    import numpy as np
-
     shares = np.concatenate([run.satisfaction for run in runs])
     return [float(np.percentile(shares, q)) for q in PERCENTILES]
 
@@ -216,8 +216,6 @@ def _diurnal_second_peak(metrics: HengeMetrics) -> Answer:
 
 
 def _production_median(metrics: HengeMetrics) -> Answer:
-    import numpy as np
-
     run = metrics.one("tenants_production")
     median = 100 * np.nanmedian(run.utility, axis=0) / run.max_utility
     numbers = ", ".join(f"{j} {m:.1f} %" for j, m in zip(run.jobs, median, strict=True))
@@ -308,8 +306,6 @@ def _nodes_overloaded(metrics: HengeMetrics) -> Answer:
 
 
 def _nodes_more(metrics: HengeMetrics) -> Answer:
-    import numpy as np
-
     low = [
         100 * float(np.percentile(metrics.one(f"tenants_40_on_{n}").final_utility(), 5))
         for n in NODES

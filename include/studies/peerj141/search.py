@@ -13,7 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
-from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.stats import qmc
 
 from include.model.errors import SpecError
 from include.results.tables.staged import gathered
@@ -29,9 +32,6 @@ from include.studies.peerj141.calibration import (
     specs,
 )
 from include.studies.peerj141.published import KINDS, kind_of
-
-if TYPE_CHECKING:
-    import numpy as np
 
 REACHES = (0.25, 0.125)
 """How far the two designs reach from their middle, as a share of each parameter's range."""
@@ -79,8 +79,6 @@ def refine(
 
     A step is kept when the loss falls, and the search goes on from there.
     """
-    import numpy as np
-
     points = specs(FITTED, CONTROLLERS, range(1, seeds + 1))
     bounds = {p.name: (p.low, p.high) for p in PARAMETERS}
 
@@ -117,8 +115,6 @@ def _design(
     low: Mapping[str, float], high: Mapping[str, float], count: int, turn: int
 ) -> list[dict[str, float]]:
     """FreeParameter sets that fill a box evenly: scrambled Halton points."""
-    from scipy.stats import qmc
-
     names = [p.name for p in PARAMETERS]
     unit = qmc.Halton(len(names), rng=turn).random(count)
     scaled = qmc.scale(unit, list(low.values()), list(high.values()))
@@ -131,8 +127,6 @@ def _terms(parameters: int) -> int:
 
 def _quadratic(unit: np.ndarray) -> np.ndarray:
     """1, x_i and x_i x_j of every row. Shape (rows, terms)."""
-    import numpy as np
-
     rows, size = unit.shape
     first, second = np.triu_indices(size)
     return np.hstack([np.ones((rows, 1)), unit, unit[:, first] * unit[:, second]])
@@ -145,10 +139,6 @@ def _minimum(
     high: Mapping[str, float],
 ) -> dict[str, float]:
     """Where the loss is lowest in the box, by the surfaces of all cells."""
-    import numpy as np
-    from scipy.optimize import minimize
-    from scipy.stats import qmc
-
     names = list(low)
     floor = np.array([low[name] for name in names])
     width = np.array([high[name] - low[name] for name in names])
@@ -182,8 +172,6 @@ def _loss(errors: np.ndarray, groups: list[tuple[list[int], float]]) -> float:
     The square root adds half a limit of scatter to every error: what a mean of three runs is
     off anyway, so an error far below that counts little.
     """
-    import numpy as np
-
     return float(
         sum(np.sqrt(errors[own] ** 2 + (limit / 2) ** 2).mean() / limit for own, limit in groups)
     )

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from include.experiment.spec import RunSpec
 from include.results.tables.staged import gathered
@@ -19,9 +21,6 @@ from include.studies.pvldb127.published import (
     VM_TIME,
     Key,
 )
-
-if TYPE_CHECKING:
-    import numpy as np
 
 READ = ("lease", "scaling_activity", "processing_duration", "queue")
 IMAGES, QUERIES = "images", "queries"
@@ -82,8 +81,6 @@ class PvldbRun:
 
 def metrics_of(runs: Sequence[tuple[RunSpec, PvldbRun]]) -> PvldbMetrics:
     """All runs, gathered by scenario and filter."""
-    import numpy as np
-
     named = [(spec.pattern, FILTERS[spec.controller], run) for spec, run in runs]
     curves = gathered(((pattern, name), run.vms) for pattern, name, run in named)
     values = gathered(
@@ -106,8 +103,6 @@ def figures_of(tables: Mapping[str, Mapping[str, Any]], sample_every_items: int)
     A scaling event is one decision that starts or stops instances, however many: what the
     paper says of EKF, which "dictates how many". VM time counts from the order to the end.
     """
-    import numpy as np
-
     lease, done = tables["lease"], tables["processing_duration"]
     vm_s = float(np.sum(np.asarray(lease["ended_s"]) - np.asarray(lease["ordered_s"])))
     operator = np.asarray(done["operator"]).astype(str)

@@ -8,6 +8,9 @@ from itertools import groupby, pairwise
 from math import hypot
 from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
+
 from include.model.errors import SpecError, unknown_name
 from include.results.reports.figures import style
 from include.results.reports.figures.tournament import COLOURS, COST, unbeaten
@@ -22,11 +25,9 @@ from include.results.reports.tournament import (
 from include.results.tables.staged import Row, grouped
 
 if TYPE_CHECKING:
-    import numpy as np
     from matplotlib.axes import Axes
-    from numpy.typing import NDArray
 
-    FloatArray = NDArray[np.float64]
+FloatArray = NDArray[np.float64]
 
 SHARE = "strict_near_real_time_compliance_percent"
 LEAST_LATE = 0.5
@@ -173,8 +174,6 @@ def _ticks(axis: Axes) -> None:
 def _names(axis: Axes, points: Sequence[Point]) -> None:
     """Every point's name where it covers neither a point, a line nor another name, if there is
     room; each looks again once all others have a place."""
-    import numpy as np
-
     to_points = 72 / axis.figure.dpi
     at = [tuple(axis.transData.transform((p.cost, p.late)) * to_points) for p in points]
     marks = np.array([(x - 4, y - 4, x + 4, y + 4) for x, y in at] + _along(points, at))
@@ -230,8 +229,6 @@ def _box(at: tuple[float, ...], name: str, place: tuple[int, int, str]) -> Box:
 
 def _met(boxes: FloatArray, others: FloatArray) -> FloatArray:
     """By box the area that others cover, added up."""
-    import numpy as np
-
     ends = np.minimum(boxes[:, None, 2:], others[None, :, 2:])
     sides = np.maximum(0.0, ends - np.maximum(boxes[:, None, :2], others[None, :, :2]))
     covered: FloatArray = sides.prod(axis=2).sum(axis=1)
