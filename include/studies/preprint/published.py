@@ -17,18 +17,6 @@ APPROACHES = ("btu_based", "threshold_based")
 Key = tuple[str, str, str]
 """Pattern, approach and metric."""
 
-COUNTS = {
-    "paid_btus": "paid_btus_count",
-    "vm_upscaling": "vm_upscaling_count",
-    "vm_prolonging": "vm_prolonging_count",
-    "vm_downscaling": "vm_downscaling_count",
-    "vm_early_downscaling": "vm_early_downscaling_count",
-    "operator_instance_up": "operator_instance_up_count",
-    "operator_instance_down": "operator_instance_down_count",
-    "operator_instance_migration": "operator_instance_migration_count",
-}
-"""Counts of the table by their name with a unit; its other names have one."""
-
 TEXT: Mapping[Key, float] = {
     ("stepwise", "both", "most_vms_count"): 8,
     ("stepwise", "both", "fixed_paid_btus_count"): 96,
@@ -49,7 +37,7 @@ TEXT: Mapping[Key, float] = {
 def printed() -> Mapping[Key, float]:
     """Every printed figure."""
     of_table = {
-        (row["pattern"], approach, COUNTS.get(row["metric"], row["metric"])): float(row[approach])
+        (row["pattern"], approach, _with_unit(row["metric"])): float(row[approach])
         for row in csv_rows(TABLE)
         for approach in APPROACHES
     }
@@ -59,3 +47,8 @@ def printed() -> Mapping[Key, float]:
 def printed_of(pattern: str, approach: str) -> dict[str, float]:
     """What is printed of an approach on a pattern, by metric."""
     return {m: value for (p, a, m), value in printed().items() if (p, a) == (pattern, approach)}
+
+
+def _with_unit(metric: str) -> str:
+    """The table prints counts without one."""
+    return metric if metric.endswith(("_percent", "_s")) else f"{metric}_count"
