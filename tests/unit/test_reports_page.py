@@ -151,7 +151,6 @@ def test_the_paper_is_named_only_where_it_has_a_figure(page: str) -> None:
     # price book the paper says nothing.
     assert page.count("paper ") - page.count("units of the paper ") == 3 + 3 + 4
     assert page.count("<td><b>") == 3 + 4 + 4
-    assert "no published figure" not in page
 
 
 COSTS = ("resource_cost", "real_time_total_cost", "near_real_time_total_cost", "relaxed_total_cost")
@@ -180,15 +179,6 @@ def test_books_with_one_btu_are_told_apart_and_a_cloud_has_nothing_printed() -> 
     }
     assert cost_unit(rows[:2]) == "in units of the paper"
     assert "currency of the book" in cost_unit(rows)
-
-
-def test_without_a_counterpart_nothing_is_said_of_the_paper(tmp_path: Path) -> None:
-    folder = stage(tmp_path)
-    change(folder, "runs", topology="trading_queries")
-    page = _page(folder)
-    assert "PeerJ CS 141 printed" not in page
-    assert "<small>paper" not in page
-    assert "no published figure" not in page
 
 
 def test_more_memory_than_a_host_has_is_explained_where_it_stands(tmp_path: Path) -> None:
@@ -376,10 +366,6 @@ def test_names_are_escaped(tmp_path: Path) -> None:
     page = _page(stage(tmp_path, "<script>alert(1)</script>&"))
     assert "<script" not in page
     assert "&lt;script&gt;alert(1)&lt;/script&gt;&amp;" in page
-
-
-def test_the_same_rows_give_the_same_page(page: str, tmp_path: Path) -> None:
-    assert _page(stage(tmp_path)) == page
 
 
 @pytest.mark.parametrize(

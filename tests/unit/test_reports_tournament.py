@@ -84,10 +84,6 @@ def test_the_interval_is_that_of_the_t_distribution_and_needs_two_runs() -> None
     assert (cell.value, cell.spread) == ("5.00", "")
 
 
-def test_utility_stands_in_the_figure_where_there_is_one() -> None:
-    assert [match.quality for match in matches(ROWS)] == [COMPLIANCE, "utility_percent"]
-
-
 def test_the_best_is_judged_by_what_nobody_improves_by_starving() -> None:
     starving = [row("a", "relaxed_compliance_percent", 99.0), row("a", COMPLIANCE, 20.0)]
     serving = [row("b", "relaxed_compliance_percent", 90.0), row("b", COMPLIANCE, 90.0)]

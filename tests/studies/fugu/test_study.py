@@ -118,7 +118,6 @@ def test_every_claim_breaks_with_the_figure_that_it_is_about(claim):
 
 def test_cells_name_pattern_controller_and_unit():
     rows = STUDY.results_of(the_paper()).tables["cells"]
-    assert tuple(rows[0]) == ("pattern", "controller", "metric", "mean", "sigma", "runs")
     assert {row["pattern"] for row in rows} == set(DAYS)
     assert "fugu-sarsa (imp 0.5)" in {row["controller"] for row in rows}
     assert all(row["metric"].endswith(("_ms", "_share", "_count")) for row in rows)

@@ -29,21 +29,22 @@ def off_by(points: float = 0.0, instances: float = 0.0) -> LiveMetrics:
     return LiveMetrics([NEAR], [far, far])
 
 
-@pytest.mark.parametrize("name", PREDICATES)
-def test_every_claim_holds_of_a_run_beside_itself(name: str) -> None:
-    assert ask(PREDICATES[name], off_by())[0] is ClaimOutcome.HOLDS
+ALONE = LiveMetrics([], [NEAR])
 
 
-@pytest.mark.parametrize("name", PREDICATES)
-def test_every_claim_fails_of_a_simulation_that_is_too_far_off(name: str) -> None:
-    assert ask(PREDICATES[name], off_by(points=5.1, instances=1.6))[0] is ClaimOutcome.FAILS
-
-
-@pytest.mark.parametrize("name", PREDICATES)
-def test_no_claim_is_known_without_the_run_on_real_containers(name: str) -> None:
-    alone = LiveMetrics([], [NEAR])
-    assert ask(PREDICATES[name], alone)[0] is ClaimOutcome.UNKNOWN
-    assert alone.rows() == []
+@pytest.mark.parametrize(
+    ("metrics", "outcome"),
+    [
+        (off_by(), ClaimOutcome.HOLDS),
+        (off_by(points=5.1, instances=1.6), ClaimOutcome.FAILS),
+        (ALONE, ClaimOutcome.UNKNOWN),
+    ],
+)
+def test_every_claim_holds_of_a_near_simulation_fails_of_a_far_one_and_needs_the_live_run(
+    metrics: LiveMetrics, outcome: ClaimOutcome
+) -> None:
+    assert {ask(predicate, metrics)[0] for predicate in PREDICATES.values()} == {outcome}
+    assert bool(metrics.rows()) == (metrics is not ALONE)
 
 
 def test_every_figure_stands_beside_its_simulations() -> None:

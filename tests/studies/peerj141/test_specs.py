@@ -38,10 +38,6 @@ def test_the_judging_seeds_took_no_part_in_fitting():
     assert seeds.isdisjoint(FITTING_SEEDS)
 
 
-def test_seeds_can_be_chosen():
-    assert {spec.seed for spec in STUDY.runs([7, 8])} == {7, 8}
-
-
 @pytest.mark.parametrize("controller", ["threshold", "fixed"])
 def test_a_baseline_leases_the_same_hosts_whatever_the_btu(controller, tmp_path):
     logs, durations = [], []

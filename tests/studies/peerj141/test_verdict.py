@@ -1,56 +1,111 @@
-"""Published beside measured: errors, tolerances, and what is compared with what."""
+"""Published beside measured: errors, their intervals, tolerances, and what is held against what."""
 
 from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 from scipy.stats import t
 
 from include.model.errors import GateFailed
 from include.results.reports.comparison import PublishedFigure
+from include.studies.peerj141.draws import interval
+from include.studies.peerj141.judgement import judge
 from include.studies.peerj141.verdict import summary, verdict
 
+SEEDS = range(25, 49)
 
-def a_cell(controller: str, metric: str, mean: float, btu_min: float = 10.0, sigma=1.0):
+
+def a_cell(controller: str, metric: str, mean: float, pattern: str = "p", sigma=1.0):
     return {
-        "pattern": "p", "controller": controller, "btu_min": btu_min, "metric": metric,
+        "pattern": pattern, "controller": controller, "btu_min": 10.0, "metric": metric,
         "mean": mean, "sigma": sigma, "runs": 3,
     }  # fmt: skip
 
 
-def judged(controller: str, metric: str, mean: float, figure: PublishedFigure, btu_min=10.0):
-    approach = "threshold" if controller == "threshold" else "btu"
-    published = {("p", approach, btu_min, metric): figure}
-    (row,) = verdict([a_cell(controller, metric, mean)], published)
+def judged(cell, figure: PublishedFigure, btu_min: float | None = 10.0, values=()):
+    """The row on one printed figure; ``values`` are those of its runs, and one of a variant."""
+    approach = "threshold" if cell["controller"] == "threshold" else "btu"
+    runs = [
+        {**cell, "variant": "", "seed": seed, "value": value}
+        for seed, value in zip(SEEDS, values, strict=False)
+    ]
+    runs += [{**runs[0], "variant": "other", "value": 1.0}] if runs else []
+    published = {(cell["pattern"], approach, btu_min, cell["metric"]): figure}
+    (row,) = verdict([cell], published, runs)
     return row
 
 
+def of_runs(values):
+    """The row on a printed cost of 80, where our mean is 82."""
+    cell = a_cell("btu-runtime", "resource_cost", 82.0, "stepwise")
+    return judged(cell, PublishedFigure(80, "cost", "t", 1.0), values=values)
+
+
 def test_compliance_is_missed_in_points_and_a_cost_in_percent():
-    points = judged(
-        "btu", "relaxed_compliance", 53.0, PublishedFigure(50, "percent", "t", sigma=1.0)
-    )
+    share = a_cell("btu", "relaxed_compliance", 53.0)
+    points = judged(share, PublishedFigure(50, "percent", "t", 1.0), values=[58.0])
     assert (points["error"], points["error_unit"]) == (pytest.approx(3.0), "points")
-    percent = judged("btu", "resource_cost", 88.0, PublishedFigure(80, "cost", "t", sigma=4.0))
+    assert points["errors"] == {25: pytest.approx(8)}
+    cost = a_cell("btu", "resource_cost", 88.0)
+    percent = judged(cost, PublishedFigure(80, "cost", "t", 4.0), values=[88.0, 72.0])
     assert (percent["error"], percent["error_unit"]) == (pytest.approx(10.0), "percent")
+    assert percent["errors"] == {25: pytest.approx(10), 26: pytest.approx(-10)}
+
+
+def test_the_interval_holds_the_mean_error_and_shrinks_with_more_seeds():
+    generator = np.random.default_rng(1)
+    noise = 5 + generator.normal(size=120)
+    widths = []
+    for size in (12, 120):
+        found = interval([dict(enumerate(noise[:size]))])
+        assert found.low < noise[:size].mean() < found.high
+        widths.append(found.high - found.low)
+    assert widths[1] < 0.7 * widths[0]
+
+
+def test_three_seeds_have_no_interval():
+    assert interval([dict.fromkeys((1, 2, 3), 0.0)]) is None
+    assert interval([]) is None
+
+
+@pytest.mark.parametrize(
+    ("costs", "answer"),
+    [
+        ([82.0, 81.0] * 12, True),  # 1.3 to 2.5 % too dear, 4.5 are allowed
+        ([80.0, 87.0] * 12, False),  # 4.4 in the mean, surely below 6 only
+        ([82.0, 81.0] * 6, None),  # twelve seeds do not judge
+    ],
+)
+def test_a_limit_holds_where_the_interval_of_24_seeds_ends_below_it(costs, answer):
+    (row,) = judge([of_runs(costs)])
+    assert row["holds"] is answer
+    assert row["seeds"] == len(costs)
+
+
+def test_a_cell_is_inside_where_its_interval_ends_below_the_tolerance():
+    for spread, inside in ((0.1, True), (8.0, False)):
+        row = of_runs([82.0 - spread, 82.0 + spread] * 12)
+        assert row["tolerance"] == pytest.approx(3.1, abs=0.05)
+        assert row["error"] == pytest.approx(2.5)
+        assert row["inside"] is inside
 
 
 @pytest.mark.parametrize(("off", "inside"), [(0.99, True), (1.01, False)])
 def test_a_cell_is_inside_when_chance_explains_its_error(off, inside):
     # a mean of three with sigma 1: 2 degrees of freedom, t = 4.303; half a point of rounding
     reach = 4.303 * math.sqrt(1 / 3) + 0.5
-    row = judged(
-        "btu", "relaxed_compliance", 50 + off * reach, PublishedFigure(50, "percent", "t", sigma=1)
-    )
+    cell = a_cell("btu", "relaxed_compliance", 50 + off * reach)
+    row = judged(cell, PublishedFigure(50, "percent", "t", sigma=1))
     assert (row["tolerance"], row["inside"]) == (pytest.approx(reach, rel=1e-3), inside)
 
 
 @pytest.mark.parametrize("sigma", [None, 0.0, 50.0])
 def test_our_own_noise_never_widens_a_tolerance(sigma):
+    noisy, usual = (a_cell("btu", "resource_cost", 80.0, sigma=noise) for noise in (sigma, 1.0))
     figure = PublishedFigure(80, "cost", "t", sigma=1.0)
-    published = {("p", "btu", 10.0, "resource_cost"): figure}
-    (row,) = verdict([a_cell("btu", "resource_cost", 80.0, sigma=sigma)], published)
-    assert row["tolerance"] == judged("btu", "resource_cost", 80.0, figure)["tolerance"]
+    assert judged(noisy, figure)["tolerance"] == judged(usual, figure)["tolerance"]
 
 
 def test_sigmas_are_pooled_over_the_cells_of_a_controller_and_kind():
@@ -58,26 +113,20 @@ def test_sigmas_are_pooled_over_the_cells_of_a_controller_and_kind():
         (pattern, "btu", 10.0, "resource_cost"): PublishedFigure(100, "cost", "t", sigma=sigma)
         for pattern, sigma in (("p", 0.0), ("q", 2.0))
     }
-    cells = [a_cell("btu", "resource_cost", 100) | {"pattern": name} for name in ("p", "q")]
+    cells = [a_cell("btu", "resource_cost", 100, name) for name in ("p", "q")]
     tolerances = [row["tolerance"] for row in verdict(cells, published)]
     # the variance (0 + 4) / 2 in percent of 100, two columns of three runs; a half cent
     assert tolerances == [pytest.approx(t.ppf(0.975, 4) * math.sqrt(2 / 3) + 0.005)] * 2
 
 
 def test_nothing_is_judged_when_the_paper_prints_no_sigma():
-    cell = a_cell("btu", "resource_cost", 80.0)
     with pytest.raises(GateFailed, match=r"none has a standard deviation. Add the printed ones"):
-        verdict([cell], {("p", "btu", 10.0, "resource_cost"): PublishedFigure(80, "cost", "t")})
+        judged(a_cell("btu", "resource_cost", 80.0), PublishedFigure(80, "cost", "t"))
 
 
 def test_threshold_compliance_has_no_btu():
-    row = judged(
-        "threshold",
-        "relaxed_compliance",
-        71,
-        PublishedFigure(70, "percent", "t", 1.0),
-        btu_min=None,
-    )
+    cell = a_cell("threshold", "relaxed_compliance", 71)
+    row = judged(cell, PublishedFigure(70, "percent", "t", 1.0), btu_min=None)
     assert (row["btu_min"], row["measured_mean"]) == (None, 71)
 
 
@@ -95,7 +144,7 @@ def test_a_cell_that_was_not_measured_has_no_row():
 
 
 def test_an_erratum_is_named_beside_its_cell():
-    row = judged("btu", "resource_cost", 80.0, PublishedFigure(80.2, "cost", "t", 1.0))
+    row = judged(a_cell("btu", "resource_cost", 80.0), PublishedFigure(80.2, "cost", "t", 1.0))
     assert row["erratum"] == "Three runs that pay 1 per BTU cannot have this mean."
 
 

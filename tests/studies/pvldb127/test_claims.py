@@ -152,7 +152,6 @@ def test_single_runs_say_nothing_about_significance():
 
 def test_cells_name_scenario_controller_and_unit():
     rows = STUDY.results_of(measured()).tables["cells"]
-    assert tuple(rows[0]) == ("scenario", "controller", "metric", "mean", "sigma", "runs")
     assert {row["scenario"] for row in rows} == set(SCENARIOS)
     assert {row["controller"] for row in rows} == {
         "kalman-pure", "kalman-weierstrass", "kalman-ekf",

@@ -1,25 +1,33 @@
-"""What is measured of a boot that holds up the reasoner."""
+"""What is measured beside the study: boots that hold up the reasoner, messages held ahead."""
 
 from __future__ import annotations
 
 import csv
 import math
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
-from include.experiment.run import resolve
+from include.experiment.run import Run, resolve
+from include.experiment.spec import RunSpec
+from include.studies.peerj141.trial import calibrated
 from include.studies.preprint.boots import COLUMNS, OUT, blocked, mean_interval
 from include.studies.preprint.prefetch import figures
 from include.studies.preprint.study import STUDY
 
 
-def test_a_run_that_a_boot_holds_up_is_another_run() -> None:
+@pytest.mark.parametrize(
+    "changed", [lambda spec: resolve(blocked(spec)), lambda spec: calibrated(spec, {"prefetch": 5})]
+)
+def test_a_boot_that_holds_up_the_reasoner_or_messages_held_ahead_change_the_figures(
+    changed: Callable[[RunSpec], Run],
+) -> None:
     spec = replace(STUDY.runs([25])[0], duration_min=20.0)
-    default, held = (figures(resolve(each)) for each in (spec, blocked(spec)))
-    assert set(default) == set(held)
-    assert default["vm_upscaling_count"] > 0
-    assert default != held
+    usual, others = figures(resolve(spec)), figures(changed(spec))
+    assert set(usual) == set(others)
+    assert usual["vm_upscaling_count"] > 0
+    assert usual != others
 
 
 def test_an_interval_holds_its_mean_and_of_no_value_is_absent() -> None:
