@@ -15,9 +15,8 @@ from include.experiment.prices import PRICE_BOOKS
 from include.experiment.run import resolve
 from include.experiment.spec import RunSpec
 from include.results.bounds.cover import (
-    BUSY_AT_MOST,
     cheapest_cost,
-    cover_of_demand,
+    cover_of,
     fewest_btus,
     fewest_hosts,
     first_fit_hosts,
@@ -100,7 +99,7 @@ def test_a_packing_that_first_fit_decreasing_misses() -> None:
 )
 def test_covers_of_the_patterns_of_the_evaluation(pattern: str, cost: list[int]) -> None:
     run = resolve(spec(pattern))
-    cover = cover_of_demand(demand_of(run), run.flavor, BUSY_AT_MOST)
+    cover = cover_of(demand_of(run), run.flavor)
     assert [cover.cost(book) for book in run.price_books] == [(one, one) for one in cost]
 
 

@@ -12,9 +12,10 @@ import pytest
 from include.experiment.run import resolve
 from include.model.host import HostFlavor, PriceBook
 from include.model.topology import Operator
-from include.results.bounds.cover import BUSY_AT_MOST, cover_of_demand
+from include.results.bounds.cover import cover_of
 from include.results.bounds.demand import Demand
-from include.results.bounds.floor import floor_of, floor_of_demand
+from include.results.bounds.floor import floor_of
+from include.results.bounds.report import bounds_of
 from include.runs.stages import run_all, store_of
 from tests.builders import run_spec
 
@@ -46,18 +47,18 @@ def by_force(items: list[float], service_s: float) -> float:
     "items", [[60, 60, 60, 60], [500, 0, 0, 0], [0, 0, 0, 350], [130, 300, 20, 10], [0, 0, 0, 0]]
 )
 def test_floors_are_those_of_brute_force(items: list[float]) -> None:
-    floor = floor_of_demand(demand(items, 1.0), HOST, BOOK, boot_s=0.0, within_s=30)
+    floor = floor_of(demand(items, 1.0), HOST, BOOK, boot_s=0.0, within_s=30)
     assert floor.low == floor.high == by_force(items, 1.0)
 
 
 def test_a_host_gives_nothing_while_it_boots() -> None:
     """The last minute has work for two hosts, so the second comes a minute before it."""
     items = [0.0, 0.0, 0.0, 240.0]
-    at_once = floor_of_demand(demand(items, 1.0), HOST, BOOK, 0.0, 30)
-    slowly = floor_of_demand(demand(items, 1.0), HOST, BOOK, 60.0, 30)
+    at_once = floor_of(demand(items, 1.0), HOST, BOOK, 0.0, 30)
+    slowly = floor_of(demand(items, 1.0), HOST, BOOK, 60.0, 30)
     assert (at_once.low, slowly.low) == (9.0, 9.0)
     late = [*items[:3], 480.0]
-    assert floor_of_demand(demand(late, 1.0), HOST, BOOK, 60.0, 30).low == 15.0
+    assert floor_of(demand(late, 1.0), HOST, BOOK, 60.0, 30).low == 15.0
 
 
 def test_an_operator_gets_what_those_before_it_have_done() -> None:
@@ -73,15 +74,15 @@ def test_an_operator_gets_what_those_before_it_have_done() -> None:
         60.0,
     )
     assert both.arriving[1].sum() == 120
-    floor = floor_of_demand(both, HOST, BOOK, 0.0, 30)
+    floor = floor_of(both, HOST, BOOK, 0.0, 30)
     assert floor.low == floor.high == 2 * BOOK.price_per_btu
 
 
 def test_where_cpu_is_shared_work_needs_it_and_reservations_do_not() -> None:
     shared = HostFlavor(name="shared", vcpus=2, memory_mb=10_000, cpu_shared=True)
     busy = demand([60 * 5.0, 60 * 5.0], 1.0)  # five cores, on hosts of two
-    assert floor_of_demand(busy, shared, BOOK, 0.0, 30).low == 3 * BOOK.price_per_btu
-    assert cover_of_demand(busy, shared, BUSY_AT_MOST).low == (3, 3)
+    assert floor_of(busy, shared, BOOK, 0.0, 30).low == 3 * BOOK.price_per_btu
+    assert cover_of(busy, shared).low == (3, 3)
 
 
 @pytest.mark.parametrize("controller", ["btu", "threshold", "fixed"])
@@ -90,12 +91,12 @@ def test_no_measured_run_costs_less(controller: str, tmp_path: Path) -> None:
         experiment="bounds", controller=controller, pattern="random_walk_1", seed=5, duration_min=30
     )
     run_all(spec, tmp_path)
-    run, store = resolve(spec), store_of(spec, tmp_path)
+    store = store_of(spec, tmp_path)
     leases = [
         row
         for part in sorted(store.part("lease", 0).parent.glob("part-*.parquet"))
         for row in pq.ParquetFile(part).read().to_pylist()
     ]
-    for book in run.price_books:
-        cost = sum(book.resource_cost(row["ended_s"] - row["ordered_s"]) for row in leases)
-        assert floor_of(run, book, 60.0).low <= cost
+    for row in bounds_of([resolve(spec)], 60.0):
+        lengths_s = [lease["ended_s"] - lease["ordered_s"] for lease in leases]
+        assert row.floor.low <= sum(map(row.book.resource_cost, lengths_s))

@@ -10,7 +10,7 @@ import pytest
 
 from include.experiment.prices import PRICE_BOOKS
 from include.experiment.run import Run, resolve
-from include.results.bounds.cover import BUSY_AT_MOST, Cover, cover_of_demand, first_fit_hosts
+from include.results.bounds.cover import Cover, cover_of, first_fit_hosts
 from include.results.bounds.demand import demand_of
 from include.results.bounds.parts import HostUse, leased_for, parts_of
 from include.results.tables.covers import read_covers, read_parts
@@ -38,7 +38,7 @@ def use(run: Run, each: int, hosts: int, leased: float) -> HostUse:
 
 
 def cover(run: Run) -> Cover:
-    return cover_of_demand(demand_of(run), run.flavor, BUSY_AT_MOST)
+    return cover_of(demand_of(run), run.flavor)
 
 
 def parts(run: Run, use: HostUse, billed: float) -> CostPartRow:

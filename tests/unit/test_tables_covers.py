@@ -11,7 +11,7 @@ import pytest
 from include.experiment.run import resolve
 from include.experiment.spec import RunSpec
 from include.model.errors import SpecError, StoreError
-from include.results.bounds.cover import BUSY_AT_MOST, cover_of_demand
+from include.results.bounds.cover import cover_of
 from include.results.bounds.demand import demand_of
 from include.results.bounds.floor import Floor
 from include.results.bounds.report import bounds_of, require_bounded
@@ -51,7 +51,7 @@ def test_bound_of_a_folder_stores_what_the_tables_read(tmp_path: Path) -> None:
     run_all(SPEC, tmp_path)
     output = bound(str(tmp_path / "mine"), "--no-floor")
     run = resolve(SPEC)
-    cover = cover_of_demand(demand_of(run), run.flavor, BUSY_AT_MOST)
+    cover = cover_of(demand_of(run), run.flavor)
     costs = {book.name: cover.cost(book)[1] for book in run.price_books}
     assert read_covers(tmp_path / "mine").to_pylist() == [
         {"spec_hash": run.spec_hash, "price_book": book, "cover_cost": costs[book],

@@ -37,13 +37,13 @@ class Cover:
         return low, high
 
 
-def cover_of_demand(demand: Demand, flavor: HostFlavor, busy_at_most: float) -> Cover:
+def cover_of(demand: Demand, flavor: HostFlavor) -> Cover:
     """One packing for every different demand; most steps share one with others."""
     offered, needs = room_of(flavor, demand.operators)
-    counts = np.maximum(1, np.ceil(demand.peak_busy / busy_at_most - 1e-9)).astype(np.int64)
+    counts = np.maximum(1, np.ceil(demand.peak_busy / BUSY_AT_MOST - 1e-9)).astype(np.int64)
     distinct, which = np.unique(counts, axis=1, return_inverse=True)
     packed = [fewest_hosts(column, offered, needs) for column in distinct.T]
-    least = np.ceil(hosts_of_work(demand, flavor, busy_at_most) - 1e-9).astype(int)
+    least = np.ceil(hosts_of_work(demand, flavor) - 1e-9).astype(int)
     low, high = zip(*(packed[place] for place in np.ravel(which)), strict=True)
     return Cover(
         tuple(int(count) for count in np.maximum(low, least)),
@@ -52,14 +52,14 @@ def cover_of_demand(demand: Demand, flavor: HostFlavor, busy_at_most: float) -> 
     )
 
 
-def hosts_of_work(demand: Demand, flavor: HostFlavor, busy_at_most: float) -> Series:
+def hosts_of_work(demand: Demand, flavor: HostFlavor) -> Series:
     """Hosts, as fractions, whose CPU does the work of every step where it is shared.
 
     0 where it is not: there instances reserve what they need.
     """
     if not flavor.cpu_shared:
         return np.zeros(demand.steps)
-    busy: Series = demand.peak_busy.sum(axis=0) / (flavor.vcpus * busy_at_most)
+    busy: Series = demand.peak_busy.sum(axis=0) / (flavor.vcpus * BUSY_AT_MOST)
     return busy
 
 

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from include.experiment.run import Run
-from include.model.errors import SpecError
 from include.model.host import HostFlavor
 from include.model.topology import Operator
 
@@ -57,13 +56,8 @@ class Demand:
 
 
 def demand_of(run: Run) -> Demand:
-    """The demand of a run, from its levels, its edges and the mean service times.
-
-    Raises SpecError when its duration is no multiple of ``STEP_S``.
-    """
+    """The demand of a run of whole steps, from its levels, edges and mean service times."""
     steps = round(run.spec.duration_s / STEP_S)
-    if not math.isclose(steps * STEP_S, run.spec.duration_s):
-        raise SpecError("bound", [f"a duration must be a multiple of {STEP_S:g} s"])
     topology = run.topology
     nodes = {name: place for place, name in enumerate(topology.flow_order)}
     operators = {name: place for place, name in enumerate(topology.operator_names)}

@@ -15,9 +15,8 @@ import numpy as np
 from scipy.optimize import Bounds, LinearConstraint, milp
 from scipy.sparse import coo_array, csr_array, eye_array, hstack, kron, vstack
 
-from include.experiment.run import Run
 from include.model.host import HostFlavor, PriceBook
-from include.results.bounds.demand import Demand, demand_of, room_of
+from include.results.bounds.demand import Demand, room_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,25 +30,17 @@ class Floor:
     high: float | None
 
 
-def floor_of(run: Run, book: PriceBook, within_s: float) -> Floor:
-    """The floor of a run under a price book; the solver stops after ``within_s`` seconds."""
-    boot_s = run.calibration["host_boot_s"][0] + run.calibration["instance_start_s"][0]
-    return floor_of_demand(demand_of(run), run.flavor, book, boot_s, within_s)
-
-
-def floor_of_demand(
+def floor_of(
     demand: Demand, flavor: HostFlavor, book: PriceBook, boot_s: float, within_s: float
 ) -> Floor:
-    """The same for any demand; ``boot_s`` pass before a host gives anything. Raises ValueError
-    for a BTU that is no multiple of the step.
+    """The floor under a price book whose BTU is whole steps; ``boot_s`` pass before a host gives
+    anything, and the solver stops after ``within_s`` seconds.
 
     Variables, each by step: BTUs that begin, hosts that come up, executions by node until then,
     and instances by operator.
     """
     steps, nodes, operators = demand.steps, len(demand.inside), len(demand.operators)
     per_btu = round(book.btu_s / demand.step_s)
-    if per_btu < 1 or abs(per_btu * demand.step_s - book.btu_s) > 1e-9:
-        raise ValueError(f"a BTU of {book.btu_s:g} s is no multiple of {demand.step_s:g} s")
     each = eye_array(steps, format="csr")
     before = eye_array(steps, k=-1, format="csr")
     up = csr_array(sum(eye_array(steps, k=-back) for back in range(min(per_btu, steps))))

@@ -31,7 +31,7 @@ def leased_for(demand: Demand, cover: Cover, flavor: HostFlavor, use: HostUse) -
     offered, needs = room_of(flavor, demand.operators)
     busy = demand.peak_busy / BUSY_AT_MOST
     whole = np.maximum(1, np.ceil(busy - 1e-9))
-    working = hosts_of_work(demand, flavor, BUSY_AT_MOST)
+    working = hosts_of_work(demand, flavor)
     read_in = np.minimum(use.times_s // demand.step_s, demand.steps - 1).astype(np.int64)
     suffice = np.maximum(_packed(use.instances, offered, needs), np.ceil(working - 1e-9)[read_in])
     hosts = (

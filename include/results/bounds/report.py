@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from include.experiment.run import Run
 from include.model.errors import SpecError
 from include.model.host import PriceBook
-from include.results.bounds.cover import BUSY_AT_MOST, Cover, cover_of_demand
+from include.results.bounds.cover import Cover, cover_of
 from include.results.bounds.demand import STEP_S, Demand, demand_of
 from include.results.bounds.floor import Floor, floor_of
 
@@ -56,11 +56,13 @@ def bounds_of(runs: Iterable[Run], floor_within_s: float | None) -> Iterator[Bou
         if not books or not is_whole(run.spec.duration_s):
             continue
         demand = demand_of(run)
-        cover = cover_of_demand(demand, run.flavor, BUSY_AT_MOST)
+        cover = cover_of(demand, run.flavor)
         load = SharedLoad(tuple(alike), demand, cover)
         for book in books:
-            within_s = floor_within_s if is_whole(book.btu_s) else None
-            floor = None if within_s is None else floor_of(run, book, within_s)
+            floor = None
+            if floor_within_s is not None and is_whole(book.btu_s):
+                boot_s = run.calibration["host_boot_s"][0] + run.calibration["instance_start_s"][0]
+                floor = floor_of(demand, run.flavor, book, boot_s, floor_within_s)
             yield BoundRow(load, book, floor, *cover.cost(book))
 
 
