@@ -15,7 +15,7 @@ import pytest
 from include.model.errors import SpecError
 from include.results.reports.figures import front, style
 from include.results.reports.tournament import END_TO_END_SHARE
-from tests.builders_staged import restage
+from tests.builders_staged import as_published, restage
 from tests.command_line import refused, said
 
 SHARE = front.SHARE
@@ -104,8 +104,7 @@ def test_the_figure_of_the_readme_is_that_of_its_table_and_no_name_covers_anothe
 
 def test_the_command_draws_what_was_published(tmp_path: Path) -> None:
     restage(tmp_path, "tournament", ALL)
-    (tmp_path / "staged").rename(tmp_path / "published")
-    (tmp_path / "published" / "manifest.json").touch()
+    as_published(tmp_path)
     command = ["figure", str(tmp_path), "--front", "--fitted", "stepwise", "--out"]
     said(*command, str(tmp_path / "out.svg"))
     svg = (tmp_path / "out.svg").read_text()
@@ -119,8 +118,7 @@ def test_the_command_draws_what_was_published(tmp_path: Path) -> None:
 
 def test_end_to_end_it_has_the_points_of_runs_with_ages(tmp_path: Path) -> None:
     restage(tmp_path, "tournament", ALL)
-    (tmp_path / "staged").rename(tmp_path / "published")
-    (tmp_path / "published" / "manifest.json").touch()
+    as_published(tmp_path)
     command = ["figure", str(tmp_path), "--front", "--end-to-end", "--out", "a.svg"]
     assert "no run has end-to-end figures; first: tidebench report" in refused(*command)
     older = [row for row in ALL if row["controller"] == "btu"]

@@ -22,8 +22,8 @@ from include.results.reports.tournament import (
     matches,
 )
 from include.results.tables.catalogue import PUBLISHED, schema_of
-from include.results.tables.staged import read_staged, staged_path
-from tests.builders_staged import ORIGIN, VERDICT, restage, stage
+from include.results.tables.staged import read_staged
+from tests.builders_staged import ORIGIN, VERDICT, as_published, restage, stage
 
 
 def row(controller: str, metric: str, mean: float, **changes: Any) -> dict[str, Any]:
@@ -98,11 +98,8 @@ def terminal(folder: Path, rows: list[dict[str, Any]], *, end_to_end: bool = Fal
     restage(folder, "tournament", rows)
     first = read_staged(folder, "runs")[0]
     restage(folder, "runs", [first, {**first, "run": "second", "controller": "other"}])
-    (folder / "published").mkdir()
-    for table in ("runs", "tournament"):
-        source = staged_path(folder, table)
-        (folder / "published" / source.name).write_bytes(source.read_bytes())
-    (folder / "published" / "manifest.json").write_text('{"not_measured": ["a", "b"]}')
+    manifest = as_published(folder) / "published" / "manifest.json"
+    manifest.write_text('{"not_measured": ["a", "b"]}')
     return summary(folder, end_to_end=end_to_end).splitlines()
 
 
@@ -277,10 +274,7 @@ def test_an_ordinary_experiment_has_no_such_section(tmp_path: Path) -> None:
 
 def test_the_image_is_made_from_the_published_table(tmp_path: Path) -> None:
     cup(tmp_path)
-    (tmp_path / "published").mkdir()
-    (tmp_path / "published" / "manifest.json").touch()
-    table = staged_path(tmp_path, "tournament")
-    (tmp_path / "published" / table.name).write_bytes(table.read_bytes())
+    as_published(tmp_path)
     draw_figure([tmp_path], tmp_path / "out.svg")
     svg = (tmp_path / "out.svg").read_text()
     assert svg.startswith("<svg")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +85,20 @@ def write(path: Path, table: str, columns: Mapping[str, Any]) -> None:
     pq.write_table(to_arrow(table, columns), path)
 
 
+@contextmanager
+def beside(measured: tuple[Run, Path], **tables: Mapping[str, Any]) -> Iterator[None]:
+    """More rows of the run, for as long as the block."""
+    run, root = measured
+    parts = {table: store_of(run.spec, root).part(table, 998) for table in tables}
+    for table, columns in tables.items():
+        write(parts[table], table, columns)
+    try:
+        yield
+    finally:
+        for part in parts.values():
+            part.unlink()
+
+
 def test_it_finds_service_times_room_and_gaps(
     measured: tuple[Run, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -109,7 +124,6 @@ def test_a_release_is_timed_from_the_checkpoint_of_what_ran_there(
     measured: tuple[Run, Path],
 ) -> None:
     run, root = measured
-    store = store_of(run.spec, root)
     hosts, released_s, ended_s = ["a", "b", "c"], [60.0, 70.0, 89.0], [60.5, 71.5, 91.0]
     activity: dict[str, Any] = {name: [""] * 3 for name in ("operator", "instance")}
     activity |= {"time_s": released_s, "activity": ["host_released"] * 3, "host": hosts}
@@ -120,14 +134,8 @@ def test_a_release_is_timed_from_the_checkpoint_of_what_ran_there(
         "released": [True] * 3,
     }
     lease |= {"flavor": ["small"] * 3, "paid_until_s": [601.0] * 3}
-    parts = {name: store.part(name, 998) for name in ("scaling_activity", "lease")}
-    for table, columns in (("scaling_activity", activity), ("lease", lease)):
-        write(parts[table], table, columns)
-    try:
+    with beside(measured, scaling_activity=activity, lease=lease):
         assert fit([run], root).release_s == (0.75, 1.25)
-    finally:
-        for part in parts.values():
-            part.unlink()
 
 
 def test_what_every_instance_adds_to_a_gap_is_taken_out_of_the_gaps(
@@ -147,12 +155,8 @@ def test_what_every_instance_adds_to_a_gap_is_taken_out_of_the_gaps(
         "instances_before": [3] * len(instances),
         "instances_after": instances,
     }
-    part = store_of(run.spec, root).part("rescale", 998)
-    write(part, "rescale", rows)
-    try:
+    with beside(measured, rescale=rows):
         found = fit([run], root)
-    finally:
-        part.unlink()
     assert found.per_instance_s.value == pytest.approx(0.05, abs=0.002)
     assert found.gap_s.count(0.25) > len(instances) // 2
     assert fit([run], root).per_instance_s.value == 0, "all had as many instances"
@@ -190,13 +194,9 @@ def test_a_run_counts_unless_hosts_were_lost_that_nobody_asked_to_lose(
 ) -> None:
     run, root = measured
     assert why_unsound(run, root) == ""
-    store = store_of(run.spec, root)
     event = {"event": ["host_lost", "host_lost"], "subject": ["host-1", "host-2"]}
-    write(store.part("event", 999), "event", {"time_s": [5.0, 6.0], **event, "detail": ["", ""]})
-    try:
+    with beside(measured, event={"time_s": [5.0, 6.0], **event, "detail": ["", ""]}):
         assert why_unsound(run, root) == "2 x host_lost"
-    finally:
-        store.part("event", 999).unlink()
 
 
 def test_runs_that_are_on_no_engine_are_refused(measured: tuple[Run, Path]) -> None:
