@@ -40,11 +40,8 @@ def tables_of(
 
 def restage(folder: Path, table: str, rows: Rows) -> None:
     """Replace one staged table."""
-    write_table(
-        staged_path(folder, table),
-        pa.Table.from_pylist(rows, schema=staged_schema(table)),
-        schema_of(table),
-    )
+    whole = pa.Table.from_pylist(rows, schema=staged_schema(table))
+    write_table(staged_path(folder, table), table, whole)
 
 
 def change(folder: Path, table: str, **values: Any) -> None:

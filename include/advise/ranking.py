@@ -15,7 +15,7 @@ import pyarrow as pa
 from include.advise.margins import CANNOT_TELL, HOLDS, share_range, verdict
 from include.advise.outcomes import ReplayOutcome, read_outcomes
 from include.results.quality.gates import require_sound
-from include.results.tables.catalogue import ADVICE_RANKING, schema_of
+from include.results.tables.catalogue import ADVICE_RANKING
 from include.results.tables.staged import staged_path, staged_schema, write_table
 
 MAY_HOLD = 2
@@ -67,7 +67,7 @@ def build_ranking(folder: Path) -> int:
     """
     rows = [asdict(row) for row in ranked(read_outcomes(folder))]
     table = pa.Table.from_pylist(rows, staged_schema(ADVICE_RANKING))
-    count = write_table(staged_path(folder, ADVICE_RANKING), table, schema_of(ADVICE_RANKING))
+    count = write_table(staged_path(folder, ADVICE_RANKING), ADVICE_RANKING, table)
     require_sound(folder, (ADVICE_RANKING,))
     return count
 

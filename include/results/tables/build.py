@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from include.files.whole import new_folder, swap_in
 from include.model.compliance import LEVELS
 from include.model.errors import StoreError
-from include.results.tables.catalogue import INPUT_CHECKS, PUBLISHED, SQL_ROOT, is_by_run, schema_of
+from include.results.tables.catalogue import INPUT_CHECKS, PUBLISHED, SQL_ROOT, is_by_run
 from include.results.tables.covers import read_covers, read_parts
 from include.results.tables.measured import (
     MOST_INTERPRETED_ROWS,
@@ -86,7 +86,7 @@ def build_tables(
     require_same_files(folder, measured)
     require_each_once(folder, measured)
     counts = {
-        table: write_table(staged_path(folder, table), rows, schema_of(table))
+        table: write_table(staged_path(folder, table), table, rows)
         for table, rows in results.items()
     }
     write_quarantine(folder / "staged", torn)
@@ -109,7 +109,7 @@ def leave_out(folder: Path, failed: Quarantine) -> None:
             else:
                 rows = run_query(spark, table).toArrow()
             spark.createDataFrame(rows).createOrReplaceTempView(table)
-            write_table(draft / staged_path(folder, table).name, rows, schema_of(table))
+            write_table(draft / staged_path(folder, table).name, table, rows)
         write_quarantine(draft, {**read_quarantine(folder), **failed})
         swap_in(draft, staged)
 

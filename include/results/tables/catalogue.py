@@ -81,11 +81,9 @@ class TableSchema:
 
     @property
     def column_names(self) -> tuple[str, ...]:
-        """Names in the order of the file."""
         return tuple(column.name for column in self.columns)
 
     def column(self, name: str) -> Column:
-        """The column of this name."""
         return self.columns[self.column_names.index(name)]
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from include.files.whole import digest, write_bytes, write_json
 from include.model.errors import StoreError
-from include.results.tables.catalogue import TableSchema, schema_of
+from include.results.tables.catalogue import schema_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -41,13 +41,14 @@ def staged_path(folder: Path, table: str) -> Path:
     return folder / "staged" / f"{table}.parquet"
 
 
-def write_table(path: Path, rows: pa.Table, schema: TableSchema) -> int:
+def write_table(path: Path, table: str, rows: pa.Table) -> int:
     """Write rows sorted by the key of the table, so that equal rows give equal bytes."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    ordered = rows.select(schema.column_names).cast(_arrow_schema(schema))
-    ordered = ordered.sort_by([(name, "ascending") for name in schema.key])
+    schema = staged_schema(table)
+    ordered = rows.select(schema.names).cast(schema)
+    ordered = ordered.sort_by([(name, "ascending") for name in schema_of(table).key])
     sink = pa.BufferOutputStream()
     pq.write_table(ordered, sink, compression="zstd")
     write_bytes(path, sink.getvalue().to_pybytes())
@@ -89,15 +90,12 @@ def arrow_type(name: str) -> pa.DataType:
     }[name]
 
 
-def _arrow_schema(schema: TableSchema) -> pa.Schema:
-    import pyarrow as pa
-
-    return pa.schema([(column.name, arrow_type(column.type)) for column in schema.columns])
-
-
 def staged_schema(table: str) -> pa.Schema:
     """The Arrow schema of one staged table."""
-    return _arrow_schema(schema_of(table))
+    import pyarrow as pa
+
+    columns = schema_of(table).columns
+    return pa.schema([(column.name, arrow_type(column.type)) for column in columns])
 
 
 SOURCES = "sources.json"
