@@ -67,7 +67,9 @@ def change_labels(
     with transaction(database_url) as connection:
         if not inspect(connection).has_table("runs"):
             return 0
-        table = labels_table()
+        # A tag has a space on either side, so that LIKE finds whole ones.
+        types = {**dict.fromkeys(("experiment", "run", *NAMES), "string"), "archived": "boolean"}
+        table = table_of("labels", types, ("experiment", "run"))
         table.create(connection, checkfirst=True)
         rows = [
             {**_changed(_labels(connection, table, *key), change), "changed_at": at}
@@ -77,12 +79,6 @@ def change_labels(
         ]
         upsert(connection, table, rows)
         return len(rows)
-
-
-def labels_table() -> Table:
-    """Labels of runs. ``tags`` has a space around each, so that LIKE finds whole ones."""
-    types = {**dict.fromkeys(("experiment", "run", *NAMES), "string"), "archived": "boolean"}
-    return table_of("labels", types, ("experiment", "run"))
 
 
 def _is_published(connection: Connection, experiment: str, run: str) -> bool:

@@ -48,7 +48,7 @@ def judge(verdict: Rows) -> list[dict[str, Any]]:
             "patterns": patterns,
             **about(own),
             "outside": sum(not row["inside"] for row in own),
-            "judged": controller in judged_controllers(),
+            "judged": controller in (controllers()[0], "threshold"),
         }
         for (patterns, controller, kind), own in groups.items()
         for limits in [LIMITS[controller] if patterns == "fitted" else HELD_OUT_LIMITS]
@@ -64,11 +64,6 @@ def _judged(errors: list[dict[int, float]], limit: float) -> dict[str, Any]:
         "limit": limit,
         "holds": sure.high <= limit if sure and seeds >= JUDGING_SEEDS else None,
     }
-
-
-def judged_controllers() -> tuple[str, str]:
-    """Those that stand for the prototype and for its baseline."""
-    return controllers()[0], "threshold"
 
 
 def shortfalls(judgement: Rows) -> list[str]:
