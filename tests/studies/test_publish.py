@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from include.experiment.spec import RunSpec
-from include.model.errors import GateFailed, StoreError
 from include.results.tables.staged import read_staged
+from include.runs.batch import run_batch
 from include.studies import STUDIES, study_named, study_of
 from include.studies.base import Study, StudyData, known
-from include.studies.publish import evaluate, publish_experiment, publish_study
+from include.studies.publish import conclude, evaluate, publish_experiment, publish_study
 from tests.builders_staged import change, let_pass, restage, stage, tables_of
 
 CLAIMS = [
@@ -97,13 +97,6 @@ def test_a_study_is_judged_by_its_staged_runs_in_its_own_order(folder: Path) -> 
     assert results.claims[0]["measured"].startswith("2 runs, ")
 
 
-def test_nothing_is_published_of_tables_that_were_not_checked(folder: Path, tmp_path: Path) -> None:
-    with pytest.raises((GateFailed, StoreError)):
-        publish_study(STUDY, folder, f"sqlite:///{tmp_path / 'results.db'}")
-    assert not (folder / "published").exists()
-    assert not (tmp_path / "results.db").exists()
-
-
 def test_tables_page_and_database_are_published_together(folder: Path, tmp_path: Path) -> None:
     from include.results.reports.results import Query, find_runs
 
@@ -117,6 +110,24 @@ def test_tables_page_and_database_are_published_together(folder: Path, tmp_path:
     assert "It costs &lt; 100." in page
     assert "with seeds 1, 3" in page
     assert find_runs(url, Query(equal={"experiment": "nightly_tiny"})).total == 2
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("spark")
+def test_a_study_goes_from_its_runs_through_tables_and_gates_to_its_page(tmp_path: Path) -> None:
+    told: list[str] = []
+    runs = STUDY.runs([5])
+    run_batch(runs, tmp_path, processes=1)
+    results = conclude(STUDY, tmp_path, [run.run_id for run in runs], say=told.append)
+    assert told == ["building tables ...", "validating ...", "publishing ..."]
+    assert results.tables["order"] == [{"seed": 5}]
+    folder = tmp_path / "tiny"
+    assert (folder / "data_docs" / "verdict.json").is_file()
+    assert (folder / "published" / "order.csv").is_file()
+    page = (folder / "published" / "report.html").read_text()
+    assert "with seeds 5" in page
+    assert "✓ holds" in page
+    assert (tmp_path / "results.db").is_file()
 
 
 def test_a_mistake_in_a_predicate_publishes_nothing(

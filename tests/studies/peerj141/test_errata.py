@@ -51,17 +51,20 @@ def test_a_wider_limit_cannot_comply_less():
     assert ("p", "btu", 30.0, "relaxed_compliance") in find_errata(a_column(relaxed_compliance=79))
 
 
-def test_three_runs_pay_whole_btus():
-    cells = a_column(resource_cost=61.0)
-    cells["p", "btu", 30.0, "resource_cost"] = PublishedFigure(60.7, "", "t")
-    assert "cannot have this mean" in find_errata(cells)["p", "btu", 30.0, "resource_cost"]
-
-
-@pytest.mark.parametrize(("sigma", "possible"), [(5.2, True), (3.0, True), (4.0, False)])
-def test_sigma_of_three_whole_btus(sigma, possible):
-    cells = a_column()
-    cells["p", "btu", 30.0, "resource_cost"] = PublishedFigure(60.0, "", "t", sigma)
-    assert (find_errata(cells) == {}) is possible
+@pytest.mark.parametrize(
+    ("mean", "sigma", "wrong"),
+    [
+        (60.7, None, "cannot have this mean"),
+        (60.0, 5.2, ""),
+        (60.0, 3.0, ""),
+        (60.0, 4.0, "cannot have the sigma 4"),
+    ],
+)
+def test_three_runs_pay_whole_btus(mean, sigma, wrong):
+    key = ("p", "btu", 30.0, "resource_cost")
+    found = find_errata(a_column() | {key: PublishedFigure(mean, "", "t", sigma)})
+    assert (key in found) is bool(wrong)
+    assert wrong in found.get(key, "")
 
 
 def test_a_threshold_penalty_that_depends_on_the_btu_is_named():
