@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache, cached_property
+from importlib import import_module
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any, NamedTuple
@@ -103,7 +104,6 @@ class Study:
     """What its runs are measured as: the name of a folder below the data root."""
     specs: Sequence[str]
     """Its runs: names of files in include/experiment/specs."""
-    predicates: Mapping[str, Predicate]
     columns: Mapping[str, Sequence[str]] = {}
     """Columns of its CSV files, where they are not those of the first row."""
     workload = "scenario"
@@ -115,6 +115,13 @@ class Study:
     def claims(self) -> Sequence[Mapping[str, Any]]:
         """What the source claims, as ``claims.yaml`` lists it."""
         return read_claims(Path(__file__).parent / self.name)
+
+    @property
+    def predicates(self) -> Mapping[str, Predicate]:
+        """What its claims ask, by name: ``x`` is ``_x`` in ``predicates.py`` of its folder."""
+        module = import_module(f"{__package__}.{self.name}.predicates")
+        names = (claim["predicate"] for claim in self.claims)
+        return {name: getattr(module, f"_{name}") for name in names}
 
     def runs(self, seeds: Sequence[int] | None = None) -> list[RunSpec]:
         """Its runs with some seeds, or with those of its specs."""
@@ -153,9 +160,9 @@ class Study:
         ClaimOutcome. ``apart`` is what sets the claim apart, and ``because`` why (both empty for
         most).
         """
-        rows = []
+        rows, predicates = [], self.predicates
         for claim in self.claims:
-            predicate = self.predicates[claim["predicate"]]
+            predicate = predicates[claim["predicate"]]
             for case in self.cases(metrics, claim):
                 holds, numbers = ask(predicate, *case.of)
                 pattern = case.about.get("pattern")
@@ -239,15 +246,6 @@ def known(figures: Mapping[Any, Any], key: Any) -> Any:
     if key not in figures:
         raise NotKnown(key)
     return figures[key]
-
-
-def predicates_of(module: Mapping[str, Any]) -> Mapping[str, Predicate]:
-    """What the claims.yaml beside a module asks of it: its predicate ``x`` is ``_x`` there.
-
-    ``module`` are the globals of the module. Raises KeyError for a predicate that it lacks.
-    """
-    claims = read_claims(Path(module["__file__"]).parent)
-    return {claim["predicate"]: module[f"_{claim['predicate']}"] for claim in claims}
 
 
 def ask(predicate: Predicate, *of: Any) -> tuple[ClaimOutcome, str]:

@@ -100,9 +100,10 @@ def test_every_study_has_runs_of_its_own_experiment(name):
 
 
 @pytest.mark.parametrize("name", STUDIES)
-def test_every_claim_has_an_id_of_its_own(name):
-    claims = study_named(name).claims
-    assert len({claim["id"] for claim in claims}) == len(claims)
+def test_every_claim_has_a_predicate_and_an_id_of_its_own(name):
+    study = study_named(name)
+    assert all(map(callable, study.predicates.values()))
+    assert len({claim["id"] for claim in study.claims}) == len(study.claims)
 
 
 def test_a_study_is_found_by_its_name_or_alias():

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from statistics import fmean
 
-from include.studies.base import Answer, predicates_of
+from include.studies.base import Answer
 from include.studies.fugu.metrics import Case, FuguMetrics
 
 LOCAL, GLOBAL, SARSA = "fugu-local", "fugu-global", "fugu-sarsa"
@@ -224,6 +224,3 @@ def _in_words(values: Mapping[str, float], form: str) -> str:
 
 def _ms(values: Mapping[str, float]) -> str:
     return _in_words(values, "{:.0f} ms")
-
-
-PREDICATES = predicates_of(globals())

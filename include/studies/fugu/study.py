@@ -20,7 +20,6 @@ from include.studies.base import (
     ask,
 )
 from include.studies.fugu.metrics import METRICS, Case, FuguMetrics, case_of, metrics_of, read_run
-from include.studies.fugu.predicates import PREDICATES
 from include.studies.results import Rows
 
 
@@ -30,7 +29,6 @@ class FuguStudy(Study):
     name = experiment = "fugu"
     title = "Auto-scaling Techniques for Elastic Data Stream Processing (FUGU)"
     specs = ("fugu_configurability", "fugu_workloads", "fugu_adaptivity")
-    predicates = PREDICATES
     workload = "pattern"
 
     def read(self, measured: StudyData) -> FuguMetrics:

@@ -10,7 +10,7 @@ from statistics import fmean
 import numpy as np
 
 from include.model.decision import Reason
-from include.studies.base import Answer, known, predicates_of
+from include.studies.base import Answer, known
 from include.studies.henge.metrics import FULL, START_S, HengeMetrics, HengeRun
 
 MIDDLE = "linear.bolt_middle"
@@ -316,6 +316,3 @@ def _nodes_more(metrics: HengeMetrics) -> Answer:
 def _nodes_rounds(metrics: HengeMetrics) -> Answer:
     rounds = [len(metrics.one(f"tenants_40_on_{n}").reconfigurations()) for n in NODES]
     return rounds[0] <= 2 * max(1, min(rounds[1:])), ", ".join(map(str, rounds))
-
-
-PREDICATES = predicates_of(globals())

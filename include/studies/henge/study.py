@@ -8,7 +8,6 @@ from include.experiment.spec import RunSpec
 from include.results.tables.staged import gathered
 from include.studies.base import Cell, CellValues, Study, StudyData
 from include.studies.henge.metrics import HengeMetrics, figures_of, read_run
-from include.studies.henge.predicates import PREDICATES
 
 
 class HengeStudy(Study):
@@ -23,7 +22,6 @@ class HengeStudy(Study):
             "production", "spikes", "stateful", "triple",
         )
     )  # fmt: skip
-    predicates = PREDICATES
 
     def read(self, measured: StudyData) -> HengeMetrics:
         return HengeMetrics([read_run(measured, run) for run in measured.runs])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from include.studies.base import Answer, predicates_of
+from include.studies.base import Answer
 from include.studies.live.metrics import COMPLIANCE, LiveMetrics
 
 COMPLIANCE_POINTS, INSTANCES_PERCENT = 5.0, 15.0
@@ -30,6 +30,3 @@ def _instances_are_near(metrics: LiveMetrics) -> Answer:
     off = 100 * abs(row["mean"] / row["live"] - 1)
     detail = f"{row['live']:.1f} live, {row['mean']:.1f} simulated: {off:.1f} % off"
     return off <= INSTANCES_PERCENT, detail
-
-
-PREDICATES = predicates_of(globals())

@@ -9,7 +9,6 @@ from include.experiment.run import resolve
 from include.experiment.spec import RunSpec
 from include.studies.base import Cell, CellValues, Study, StudyData, runs_of
 from include.studies.live.metrics import Figures, LiveMetrics, cell_figures, figures_of
-from include.studies.live.predicates import PREDICATES
 from include.studies.results import Rows
 
 EXPERIMENT = "live_and_simulated"
@@ -30,7 +29,6 @@ class LiveStudy(Study):
     name = "live"
     title = "Simulator against reality"
     experiment = EXPERIMENT
-    predicates = PREDICATES
 
     def runs(self, seeds: Sequence[int] | None = None) -> list[RunSpec]:
         """The run on real containers, then its simulations with some seeds, or with twenty."""

@@ -11,7 +11,7 @@ from functools import partial
 from itertools import pairwise
 
 from include.model.compliance import LEVEL_NAMES
-from include.studies.base import Answer, predicates_of
+from include.studies.base import Answer
 from include.studies.peerj141.metrics import PeerjMetrics
 
 BTUS = (10.0, 30.0, 60.0)
@@ -223,6 +223,3 @@ def _by_btu(values: Sequence[float], form: str, btus: Sequence[float] = BTUS) ->
     return ", ".join(
         f"BTU{btu:g} {form.format(value)}" for btu, value in zip(btus, values, strict=True)
     )
-
-
-PREDICATES = predicates_of(globals())

@@ -25,7 +25,6 @@ from include.studies.peerj141.errata import find_errata
 from include.studies.peerj141.judgement import JUDGEMENT_COLUMNS, judge, shortfalls
 from include.studies.peerj141.metrics import PeerjMetrics, metrics_of_paper, metrics_of_runs
 from include.studies.peerj141.page import policy, sections, tiles
-from include.studies.peerj141.predicates import PREDICATES
 from include.studies.peerj141.published import METRICS, approach_of, printed, published_cells
 from include.studies.peerj141.specs import NAMES, controllers, patterns
 from include.studies.peerj141.verdict import VERDICT_COLUMNS, verdict
@@ -49,7 +48,6 @@ class Peerj141Study(Study):
     title = "Cost-efficient enactment of stream processing topologies (PeerJ CS 141)"
     experiment = "reproduction"
     specs = NAMES
-    predicates = PREDICATES
     columns = COLUMNS
     baseline = Path(__file__).with_name("baseline.csv")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from include.studies.base import Answer, known, predicates_of
+from include.studies.base import Answer, known
 
 Means = Mapping[tuple[str, str], float]
 """By approach (btu_based, threshold_based) and metric."""
@@ -46,6 +46,3 @@ def _high_volume_operators(means: Means) -> Answer:
 def _slower_to_adapt(means: Means) -> Answer:
     own, other = _both(means, "time_to_adapt_mean_s")
     return own > other, f"BTU-based {own:.1f} s, threshold {other:.1f} s"
-
-
-PREDICATES = predicates_of(globals())

@@ -12,7 +12,7 @@ from include.experiment.run import resolve
 from include.experiment.spec import RunSpec
 from include.studies.base import Cell, CellValues, ClaimCase, Study, StudyData
 from include.studies.preprint.metrics import figures_of_run
-from include.studies.preprint.predicates import PREDICATES, Means
+from include.studies.preprint.predicates import Means
 from include.studies.preprint.published import APPROACHES, printed, printed_of
 from include.studies.preprint.readings import (
     NEAR_PERCENT,
@@ -76,7 +76,6 @@ class PreprintStudy(Study):
     name = experiment = "preprint"
     title = "Cost-efficient enactment of stream processing topologies (preprint of PeerJ CS 141)"
     specs = ("preprint", "preprint_readings")
-    predicates = PREDICATES
     workload = "pattern"
 
     def read(self, measured: StudyData) -> PreprintMetrics:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from itertools import combinations
 
-from include.studies.base import Answer, NotKnown, predicates_of
+from include.studies.base import Answer, NotKnown
 from include.studies.pvldb127.metrics import PvldbMetrics, welch_p
 from include.studies.pvldb127.published import (
     EVENTS,
@@ -172,6 +172,3 @@ def _prompt(metrics: PvldbMetrics) -> Answer:
     }
     text = ", ".join(f"{name} {value:+.1f} VMs" for name, value in grown.items())
     return grown["EKF"] > grown["GW"], text
-
-
-PREDICATES = predicates_of(globals())

@@ -13,7 +13,6 @@ from include.studies.base import Cell, CellValues, ClaimCase, Predicate, Study, 
 from include.studies.pvldb127.economy import break_even
 from include.studies.pvldb127.errata import find_errata
 from include.studies.pvldb127.metrics import PvldbMetrics, metrics_of, read_run, welch_p
-from include.studies.pvldb127.predicates import PREDICATES
 from include.studies.pvldb127.published import (
     FILTERS,
     FITTED,
@@ -37,7 +36,6 @@ class Pvldb127Study(Study):
     title = "Minimizing Cost by Reducing Scaling Operations (PVLDB 12, 7)"
     experiment = "kalman"
     specs = ("kalman_evaluation",)
-    predicates = PREDICATES
 
     def read(self, measured: StudyData) -> PvldbMetrics:
         return metrics_of([(run, read_run(measured, run)) for run in measured.runs])

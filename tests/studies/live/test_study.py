@@ -10,7 +10,6 @@ from include.experiment.run import resolve
 from include.runs.stages import run_all, store_of
 from include.studies.base import ClaimOutcome, StudyData, ask
 from include.studies.live.metrics import COMPLIANCE, LiveMetrics, figures_of
-from include.studies.live.predicates import PREDICATES
 from include.studies.live.study import STUDY
 from tests.builders import run_spec
 
@@ -43,7 +42,7 @@ ALONE = LiveMetrics([], [NEAR])
 def test_every_claim_holds_of_a_near_simulation_fails_of_a_far_one_and_needs_the_live_run(
     metrics: LiveMetrics, outcome: ClaimOutcome
 ) -> None:
-    assert {ask(predicate, metrics)[0] for predicate in PREDICATES.values()} == {outcome}
+    assert {ask(predicate, metrics)[0] for predicate in STUDY.predicates.values()} == {outcome}
     assert bool(metrics.rows()) == (metrics is not ALONE)
 
 

@@ -10,7 +10,6 @@ import pytest
 
 from include.studies.base import ask
 from include.studies.pvldb127.metrics import PvldbMetrics
-from include.studies.pvldb127.predicates import PREDICATES
 from include.studies.pvldb127.published import (
     EVENTS,
     IMAGE_TIME,
@@ -113,7 +112,7 @@ def test_every_claim_fails_of_figures_that_contradict_it(claim):
     ],
 )
 def test_an_order_counts_only_among_figures_like_those_of_the_paper(changes, holds, apart):
-    answer, numbers = PREDICATES["image_order"](measured(changes))
+    answer, numbers = STUDY.predicates["image_order"](measured(changes))
     assert answer is holds
     assert "(printed 2.7/2.1/1.5), square" in numbers
     assert numbers.partition("times apart: ")[2] == apart
@@ -121,7 +120,7 @@ def test_an_order_counts_only_among_figures_like_those_of_the_paper(changes, hol
 
 def test_vm_time_that_falls_is_no_moderate_increase():
     falls = measured(everywhere(VM_TIME, 9.0, 9.0, 8.0))
-    holds, numbers = PREDICATES["vm_time_moderate"](falls)
+    holds, numbers = STUDY.predicates["vm_time_moderate"](falls)
     assert not holds
     assert "-11.1" in numbers
 
@@ -139,7 +138,7 @@ def test_what_was_not_measured_of_square_leaves_the_others_known():
     others = {key: cell for key, cell in found.cells.items() if key[0] != WITHHELD}
     rows = STUDY.claims_of(replace(found, cells=others))
     assert sum(row["without_square"] == "yes" for row in rows) == 13
-    assert ask(PREDICATES["vm_time_order"], replace(found, cells=others))[0] == ""
+    assert ask(STUDY.predicates["vm_time_order"], replace(found, cells=others))[0] == ""
 
 
 def test_single_runs_say_nothing_about_significance():
