@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -132,16 +131,6 @@ def test_a_damaged_file_says_what_to_do(content: str, tmp_path: Path) -> None:
     (tmp_path / NAME).write_text(content)
     with pytest.raises(StoreError, match=rf"{NAME} is damaged.*remove it"):
         read_covers(tmp_path)
-
-
-def test_the_same_runs_give_the_same_bytes(tmp_path: Path) -> None:
-    rows = list(bounds_of([resolve(SPEC)], None))
-    contents = []
-    for _ in range(2):
-        write_covers(tmp_path, rows)
-        contents.append((tmp_path / NAME).read_bytes())
-    assert contents[0] == contents[1]
-    assert json.loads(contents[0])[SPEC.run_id]["cover_cost"].keys() == {"btu10", "btu30"}
 
 
 def test_the_floor_is_stored_as_far_as_the_solver_came(tmp_path: Path) -> None:
