@@ -14,7 +14,7 @@ from __future__ import annotations
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote, unquote
 
 from include.files.whole import digest, json_bytes, new_file, read_json, write_bytes
@@ -23,9 +23,7 @@ from include.results.quality.verdict import verdict_path
 from include.results.reports.integrity import changes, published_manifest, require_outside
 from include.results.tables.staged import KEPT
 from include.runs.measurements.origin import Origin, origin_of
-
-if TYPE_CHECKING:
-    from include.runs.measurements.store import RunStore
+from include.runs.measurements.store import RunStore
 
 METADATA = "ro-crate-metadata.json"
 KEPT_CODE = "workflow"
@@ -108,8 +106,6 @@ def _file_of(folder: Path, name: str) -> Path:
 
 def _measured_anew(folder: Path, manifest: Mapping[str, Any]) -> Iterable[str]:
     """Published runs that are missing or have other rows now, each with what to do."""
-    from include.runs.measurements.store import RunStore
-
     for row in manifest["runs"]:
         store = RunStore(folder, folder.name, row["run"])
         if not _is_kept(store):
@@ -126,8 +122,6 @@ def _measured_anew(folder: Path, manifest: Mapping[str, Any]) -> Iterable[str]:
 
 def _kept_runs(folder: Path, manifest: Mapping[str, Any]) -> dict[str, Origin]:
     """When each published run was complete and by whom, of those whose files are kept."""
-    from include.runs.measurements.store import RunStore
-
     stores = (RunStore(folder, folder.name, row["run"]) for row in manifest["runs"])
     origins = (origin_of(store) for store in stores if _is_kept(store))
     return {origin.run: origin for origin in origins if origin}

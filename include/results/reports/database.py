@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from include.model.errors import PublishError
 from include.results.tables.catalogue import PUBLISHED, is_by_run, schema_of
 from include.runs.measurements.origin import BY_HAND, DagRun, Origin, origin_of
+from include.runs.measurements.store import RunStore
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine, Table
@@ -41,8 +42,6 @@ class Publication:
 
 def origins_of(folder: Path, runs: Iterable[str]) -> list[Origin]:
     """Where the runs of an experiment come from, of those that are stored in its folder."""
-    from include.runs.measurements.store import RunStore
-
     stores = (RunStore(folder, folder.name, run) for run in runs)
     return [origin for store in stores if (origin := origin_of(store))]
 

@@ -19,13 +19,13 @@ from include.files.whole import digest, read_json, write_json
 from include.model.errors import StoreError, command
 from include.results.tables.measured import arrow_columns, complete_runs
 from include.runs.measurements.rows import COST_PART, COVER, CostPartRow
+from include.runs.measurements.store import RunStore
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from include.experiment.run import Run
     from include.results.bounds.report import BoundRow
-    from include.runs.measurements.store import RunStore
 
 NAME = "bounds.json"
 
@@ -47,8 +47,6 @@ _STORED = TypeAdapter(dict[str, _RunBounds])
 
 def stored_runs(folder: Path) -> list[Run]:
     """The complete runs of an experiment as they were resolved. Raises StoreError without any."""
-    from include.runs.measurements.store import RunStore
-
     return [_stored_run(RunStore(folder, folder.name, run)) for run in complete_runs(folder)]
 
 

@@ -11,13 +11,12 @@ from include.files.whole import digest, read_json
 from include.model.errors import SetupError, StoreError, command, unknown_name
 from include.results.tables.staged import arrow_type, read_arrow
 from include.runs.measurements.rows import COMPUTED, DURATION_COUNT, DURATION_SUM, TABLES, UNREAD
+from include.runs.measurements.store import RunStore
 
 if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.dataset as ds
     from pyspark.sql import SparkSession
-
-    from include.runs.measurements.store import RunStore
 
 FEW_ROWS = ("run", "operator", "price", "billing", "lease")
 """Tables with some rows per run, in a file of their own. Nearly every query reads some of them,
