@@ -7,16 +7,19 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import Connection, Engine, Table
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
+from sqlalchemy.schema import CreateColumn
 
 from include.model.errors import PublishError
 from include.results.tables.catalogue import PUBLISHED, is_by_run, schema_of
 from include.runs.measurements.origin import BY_HAND, DagRun, Origin, origin_of
 from include.runs.measurements.store import RunStore
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection, Engine, Table
-    from sqlalchemy.engine import URL
 
 
 def _now() -> str:
@@ -81,10 +84,8 @@ def removed_rows(database_url: str, experiment: str, runs: Sequence[str] | None)
     ``runs`` None means everything of the experiment. Yields the number of rows deleted. Raises
     PublishError as ``sent_rows`` does.
     """
-    from sqlalchemy import inspect
-
     with transaction(database_url) as connection:
-        stored = set(inspect(connection).get_table_names())
+        stored = set(sa.inspect(connection).get_table_names())
         of_all = {"experiment": experiment}
         keys = [of_all] if runs is None else [{**of_all, "run": run} for run in runs]
         tables = [name for name in PUBLISHED if runs is None or is_by_run(name)]
@@ -95,9 +96,7 @@ def removed_rows(database_url: str, experiment: str, runs: Sequence[str] | None)
 
 
 def _remove(connection: Connection, name: str, keys: Sequence[Mapping[str, str]]) -> int:
-    from sqlalchemy import column, delete, table
-
-    statements = (delete(table(name, *map(column, key))).filter_by(**key) for key in keys)
+    statements = (sa.delete(sa.table(name, *map(sa.column, key))).filter_by(**key) for key in keys)
     return sum(connection.execute(statement).rowcount for statement in statements)
 
 
@@ -117,8 +116,6 @@ def connected(
     engine: Engine, problem: Callable[[URL, Exception], PublishError]
 ) -> Iterator[Connection]:
     """A connection for the block; an error of the database is raised as the ``problem`` it is."""
-    from sqlalchemy.exc import SQLAlchemyError
-
     try:
         with engine.connect() as connection:
             yield connection
@@ -130,14 +127,9 @@ def connected(
 
 def engine_of(database_url: str) -> Engine:
     """An engine of the results database. Raises PublishError for a URL that cannot be used."""
-    from sqlalchemy import create_engine
-    from sqlalchemy.engine import make_url
-    from sqlalchemy.exc import ArgumentError, NoSuchModuleError
-    from sqlalchemy.pool import NullPool
-
     try:
         url = make_url(database_url)
-        return create_engine(url, connect_args=_patience(url), poolclass=NullPool)
+        return sa.create_engine(url, connect_args=_patience(url), poolclass=sa.NullPool)
     except (ArgumentError, NoSuchModuleError, ImportError, ValueError) as error:
         raise PublishError(
             "the URL of the results database is not one that can be used "
@@ -163,20 +155,18 @@ def _published(name: str) -> Table:
 
 def table_of(name: str, types: Mapping[str, str], key: Sequence[str]) -> Table:
     """A table with these columns; types are those of the schemas of published tables."""
-    from sqlalchemy import BigInteger, Boolean, Column, Double, MetaData, Table, Text
-
-    sql_types = {"string": Text, "double": Double, "bigint": BigInteger, "boolean": Boolean}
-    columns: list[Column[Any]] = [
-        Column(column, sql_types[type_], primary_key=column in key)
+    sql_types = {
+        "string": sa.Text, "double": sa.Double, "bigint": sa.BigInteger, "boolean": sa.Boolean,
+    }  # fmt: skip
+    columns: list[sa.Column[Any]] = [
+        sa.Column(column, sql_types[type_], primary_key=column in key)
         for column, type_ in types.items()
     ]
-    return Table(name, MetaData(), *columns)
+    return Table(name, sa.MetaData(), *columns)
 
 
 def upsert(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
     """Make the table where there is none; a row that is there is replaced."""
-    from sqlalchemy.dialects import postgresql, sqlite
-
     table.create(connection, checkfirst=True)
     if not rows:
         return
@@ -204,10 +194,8 @@ def _forget(
     Rows of a run that this edition does not hold stay, unless the table is about the experiment
     as a whole.
     """
-    from sqlalchemy import delete
-
     older = (
-        delete(table)
+        sa.delete(table)
         .filter_by(experiment=publication.experiment)
         .where(table.c.edition != publication.edition)
     )
@@ -220,10 +208,7 @@ def _add_new_columns(connection: Connection, tables: Iterable[str]) -> None:
     They are empty in the rows that are there, until those are published again. Raises PublishError
     where a table lacks a part of its key or has columns that this version does not know.
     """
-    from sqlalchemy import inspect, text
-    from sqlalchemy.schema import CreateColumn
-
-    database = inspect(connection)
+    database = sa.inspect(connection)
     stored = set(database.get_table_names())
     there = {
         _published(name): {column["name"] for column in database.get_columns(name)}
@@ -241,7 +226,7 @@ def _add_new_columns(connection: Connection, tables: Iterable[str]) -> None:
         quoted = connection.dialect.identifier_preparer.format_table(table)
         for column in (column for column in table.columns if column.name not in names):
             defined = CreateColumn(column).compile(dialect=connection.dialect)
-            connection.execute(text(f"ALTER TABLE {quoted} ADD COLUMN {defined}"))
+            connection.execute(sa.text(f"ALTER TABLE {quoted} ADD COLUMN {defined}"))
 
 
 def _may_grow(table: Table, names: set[str]) -> bool:

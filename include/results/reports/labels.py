@@ -10,13 +10,13 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import Connection, Table
 
 from include.model.errors import SpecError
 from include.results.reports.database import table_of, transaction, upsert
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection, Table
 
 MOST_TAGS, MOST_LETTERS = 12, 2000
 TAG = re.compile(r"[a-z0-9][a-z0-9_.-]{0,31}")
@@ -59,13 +59,11 @@ def change_labels(
     Runs that are not published are passed over. Raises PublishError when the database cannot be
     written, SpecError for a note that is too long and for a run that would have too many tags.
     """
-    from sqlalchemy import inspect
-
     if change.note is not None and len(change.note) > MOST_LETTERS:
         raise SpecError("note", [f"at most {MOST_LETTERS} letters, got {len(change.note)}"])
     at = datetime.now(UTC).isoformat(timespec="seconds")
     with transaction(database_url) as connection:
-        if not inspect(connection).has_table("runs"):
+        if not sa.inspect(connection).has_table("runs"):
             return 0
         # A tag has a space on either side, so that LIKE finds whole ones.
         types = {**dict.fromkeys(("experiment", "run", *NAMES), "string"), "archived": "boolean"}
@@ -82,17 +80,13 @@ def change_labels(
 
 
 def _is_published(connection: Connection, experiment: str, run: str) -> bool:
-    from sqlalchemy import text
-
-    statement = text("SELECT 1 FROM runs WHERE experiment = :experiment AND run = :run")
+    statement = sa.text("SELECT 1 FROM runs WHERE experiment = :experiment AND run = :run")
     result = connection.execute(statement, {"experiment": experiment, "run": run})
     return result.first() is not None
 
 
 def _labels(connection: Connection, table: Table, experiment: str, run: str) -> Mapping[str, Any]:
-    from sqlalchemy import select
-
-    result = connection.execute(select(table).filter_by(experiment=experiment, run=run))
+    result = connection.execute(sa.select(table).filter_by(experiment=experiment, run=run))
     row = result.mappings().first()
     return dict(row) if row else {"tags": "", "note": "", "archived": False}
 

@@ -6,16 +6,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy import Connection
+from sqlalchemy.engine import URL
 
 from include.model.errors import PublishError
 from include.results.reports.database import connected, engine_of
 from include.results.tables.catalogue import SQL_ROOT, schema_of
 from include.results.templates import templates_in
-
-if TYPE_CHECKING:
-    from sqlalchemy import Connection
-    from sqlalchemy.engine import URL
 
 Row = Mapping[str, Any]
 
@@ -232,10 +232,8 @@ class _Reader:
     def rows(
         self, statement: str, shape: Mapping[str, Any], values: Mapping[str, Any] | None = None
     ) -> list[Row]:
-        from sqlalchemy import text
-
         sql = _SQL.get_template(f"{statement}.sql.j2").render(shape)
-        return [dict(row) for row in self.connection.execute(text(sql), values or {}).mappings()]
+        return [dict(row) for row in self.connection.execute(sa.text(sql), values or {}).mappings()]
 
 
 @contextmanager
@@ -264,9 +262,7 @@ def _unreadable(url: URL, error: Exception) -> PublishError:
 
 def _reader(connection: Connection) -> _Reader | None:
     """Raises PublishError for a database of a version that had other tables."""
-    from sqlalchemy import inspect
-
-    database = inspect(connection)
+    database = sa.inspect(connection)
     tables = frozenset(database.get_table_names())
     if "runs" not in tables:
         return None
