@@ -197,6 +197,4 @@ def test_a_study_that_names_no_cells_stays_as_it_is(both: Path, monkeypatch) -> 
 @pytest.mark.parametrize("name", sorted(set(STUDIES) - {"peerj141"}))
 def test_every_study_names_the_cell_of_its_runs(name: str) -> None:
     study = study_named(name)
-    cells = [study.cell_of(run) for run in study.runs([1])]
-    assert any(cells)
-    assert all(cell is None or all(cell) for cell in cells)
+    assert all(all(study.cell_of(run) or [""]) for run in study.runs([1]))

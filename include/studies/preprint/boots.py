@@ -51,7 +51,7 @@ def preprint_rows(seeds: Sequence[int]) -> Iterator[tuple[Any, ...]]:
     """The figures of stepwise, of the readings that the counts support."""
     for spec in STUDY.runs(seeds[:1]):
         reading = reading_of(spec)
-        if spec.pattern != "stepwise" or reading is None or reading.name not in SUPPORTED:
+        if spec.pattern != "stepwise" or reading.name not in SUPPORTED:
             continue
         for name, each in (("no", spec), ("yes", blocked(spec))):
             measured = [figures(resolve(replace(each, seed=seed))) for seed in seeds]

@@ -84,9 +84,9 @@ READINGS = (
 )
 
 
-def reading_of(run: RunSpec) -> PreprintReading | None:
-    """The reading that a run was made with; None of a run that is none of the study."""
-    return next((one for one in READINGS if one.is_of(run)), None)
+def reading_of(run: RunSpec) -> PreprintReading:
+    """The reading that a run of the study was made with."""
+    return next(one for one in READINGS if one.is_of(run))
 
 
 def count_error_percent(means: Mapping[str, float], printed: Mapping[str, float]) -> float:

@@ -81,8 +81,6 @@ class PreprintStudy(Study):
     def read(self, measured: StudyData) -> PreprintMetrics:
         by_reading: dict[Cell, dict[str, list[float]]] = {}
         for run in measured.runs:
-            if (cell := self.cell_of(run)) is None:
-                continue
             slo_ms = {op.name: op.slo_ms for op in resolve(run).topology.operators}
             figures = figures_of_run(
                 measured.columns(run, "processing_duration", "time_s", "operator", "duration_ms"),
@@ -90,7 +88,7 @@ class PreprintStudy(Study):
                 measured.columns(run, "lease", "ordered_s", "ended_s", "paid_until_s", "released"),
                 slo_ms,
             )
-            values = by_reading.setdefault(cell, {})
+            values = by_reading.setdefault(self.cell_of(run), {})
             for metric, value in figures.items():
                 values.setdefault(metric, []).append(float(value))
         return PreprintMetrics(by_reading)
@@ -108,10 +106,8 @@ class PreprintStudy(Study):
             for metric, values in own.items():
                 yield *cell, metric, values
 
-    def cell_of(self, run: RunSpec) -> Cell | None:
-        """Pattern and reading of a run."""
-        reading = reading_of(run)
-        return (run.pattern, reading.name) if reading else None
+    def cell_of(self, run: RunSpec) -> Cell:
+        return run.pattern, reading_of(run).name
 
     def summary(self, results: StudyResults) -> str:
         """What a terminal shows: which reading the counts support, and its counts."""
