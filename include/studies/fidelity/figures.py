@@ -74,8 +74,6 @@ def figures_of(root: Path, runs: list[RunSpec]) -> dict[str, dict[str, float]]:
     decision starts, stops or moves instances. Every run has one price book. A run that the checks
     left out is not in the result.
     """
-    if not runs:
-        return {}
     folder = root / runs[0].experiment
     outcomes = {row["run"]: row for row in read_staged(folder, "outcomes")}
     ages = {r["run"]: r for r in read_staged(folder, "compliance") if r["scope"] == "overall"}

@@ -62,9 +62,6 @@ class PeerjMetrics:
         varies = len(set(levels)) > 1 and len(set(instances)) > 1
         return correlation(levels, instances) if varies else 0.0
 
-    def patterns(self) -> list[str]:
-        return list(dict.fromkeys(key[0] for key in self.cells))
-
 
 @cache
 def metrics_of_paper() -> PeerjMetrics:
