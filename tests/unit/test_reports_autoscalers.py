@@ -83,8 +83,8 @@ def test_every_one_says_what_it_watches(name: str) -> None:
     assert rule.watches in file.read_text()
 
 
-def a_look(minute: float, value: float | None, instances: int = 2) -> Reading:
-    return Reading(minute, None if value is None else Gauge(value, 1.0, 2.0), instances, 1.5, 7)
+def a_look(minute: float, value: float | None) -> Reading:
+    return Reading(minute, None if value is None else Gauge(value, 1.0, 2.0), 2, 1.5, 7)
 
 
 def test_where_a_rule_can_say_nothing_the_line_has_a_gap() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Executor, Future
-
 import pytest
 
 from include.experiment.prices import PRICE_BOOKS
@@ -18,15 +16,6 @@ from tests.builders import run_spec
 
 def a_spec(**changes):
     return run_spec(**({"experiment": "trial"} | changes))
-
-
-class AtOnce(Executor):
-    """Runs everything in the calling process."""
-
-    def submit(self, fn, /, *args, **kwargs):
-        future = Future()
-        future.set_result(fn(*args, **kwargs))
-        return future
 
 
 def leases(**changes):
