@@ -172,14 +172,12 @@ def _reason(error: Exception, spec: RunSpec, root: Path) -> str:
         said = f"{error_line(error)} ({places(error, RunResult)[-1]})"
     elif not isinstance(error, ControllerFailed):
         return said
-    lines, path = (
-        traceback.format_exception(error.__cause__ or error),
-        store_of(spec, root).traceback,
-    )
+    path = store_of(spec, root).traceback
+    text = "".join(traceback.format_exception(error.__cause__ or error))
     try:
-        write_bytes(path, "".join(lines).encode(errors="replace"))
+        write_bytes(path, text.encode(errors="replace"))
     except SetupError:  # the disk is full
-        return "".join(lines)
+        return text
     return f"{said}; traceback: {path}"
 
 
