@@ -19,7 +19,6 @@ from include.controllers.tide.reserve import compared, reserve_of
 from include.model.host import HostFlavor
 from include.model.topology import Edge
 from include.testing.builders import (
-    a_host,
     a_sample,
     a_setting,
     a_topology,
@@ -130,32 +129,6 @@ class TestWhatItKnows:
             memory = learned(memory, observation, FLOW, 15.0)
             if now_s:
                 assert load_of(memory, FLOW).service_s == pytest.approx([0.05] * len(FLOW.names))
-
-    def test_how_long_starts_take_is_seen(self) -> None:
-        """A host of second 15 has a ready instance at 75; one that starts at 75 is ready at 105.
-        What ran at the first look, or serves again after a while, says nothing."""
-        memory = TideMemory()
-        looks: tuple[tuple[float, dict[str, bool]], ...] = (
-            (15.0, {"i-1": True}),
-            (30.0, {"i-1": True, "i-2": False}),
-            (75.0, {"i-1": True, "i-2": True, "i-3": False}),
-            (90.0, {"i-1": True, "i-3": False}),
-            (105.0, {"i-1": True, "i-2": True, "i-3": True}),
-        )
-        began = {"i-1": (0.0, "h1"), "i-2": (15.0, "h2"), "i-3": (75.0, "h1")}
-        hosts = [a_host("h1", ordered_s=0.0), a_host("h2", ordered_s=15.0)]
-        for now_s, there in looks:
-            running = [
-                an_instance(name, "O1", began[name][1], started_s=began[name][0], ready=ready)
-                for name, ready in there.items()
-            ]
-            samples = [a_sample(name) for name in FLOW.names]
-            observation = an_observation(
-                operators=samples, running=running, hosts=hosts, now_s=now_s
-            )
-            memory = learned(memory, observation, FLOW, 15.0)
-        assert (memory.host_serves.count, memory.host_serves.mean_s) == (1, 60.0)
-        assert (memory.starts.count, memory.starts.mean_s) == (1, 30.0)
 
     def test_the_first_look_gives_no_rates(self) -> None:
         """Nobody knows since when its items were counted."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import ceil
 
 import numpy as np
 
@@ -48,9 +47,14 @@ LONG_BTU_S = 2400.0
 """With a BTU of this length lateness counts twice, with twice this length three times. With long
 BTUs a host that is leased too late for a peak is paid for long after it."""
 
+LEAD_S = 105.0
+"""Time ahead for which hosts are leased where the load repeats."""
 BACKLOG_S = 100.0
 """Time in which leased hosts work off waiting items of operators with long ones; so long a new host
 stays."""
+
+START_S = 30.0
+"""Typical time from the start of an instance until it is ready."""
 
 SWAP_ABOVE = 3.0
 """Late items per second that a swap must save. Until the stopped instance has ended both are on
@@ -103,10 +107,8 @@ class Tide:
         pauses = self._pauses(load, observation)
         load = replace(load, waiting=pauses.waiting_without)
         wavering = likely(load, memory, self._flow, self.interval_s)
-        needed = self._needed(
-            wavering or self._soon(load, memory, memory.host_serves.mean_s), plan, pauses
-        )
-        loss = self._loss(self._soon(load, memory, memory.starts.mean_s))
+        needed = self._needed(wavering or self._soon(load, memory, LEAD_S), plan, pauses)
+        loss = self._loss(self._soon(load, memory, START_S))
         leaving = self._leaving(plan, needed, pauses, loss) if memory.rate_per_s else ()
         staying = {host.host for host in plan.hosts} - set(leaving)
         for name in leaving:
@@ -220,7 +222,7 @@ class Tide:
 
     def _soon(self, load: Load, memory: TideMemory, seconds: float) -> Load:
         """The load with the highest rates of the next seconds, if it repeats."""
-        return expected(load, memory, self._flow, ceil(seconds / self.interval_s))
+        return expected(load, memory, self._flow, round(seconds / self.interval_s))
 
     def _needed(self, load: Load, plan: Plan, pauses: Pauses) -> int:
         """Number of hosts for the instances that are worth their price.

@@ -27,23 +27,6 @@ ROUNDING_S = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
-class Times:
-    """How often something was seen, and how long it took in all."""
-
-    count: int = 0
-    in_all_s: float = 0.0
-
-    @property
-    def mean_s(self) -> float:
-        """0 before it was seen."""
-        return self.in_all_s / max(1, self.count)
-
-    def and_of(self, took_s: list[float]) -> Times:
-        """With these, too."""
-        return Times(self.count + len(took_s), self.in_all_s + sum(took_s))
-
-
-@dataclass(frozen=True, slots=True)
 class TideMemory:
     """The last valid reading and the estimates; numbers by source or operator.
 
@@ -54,9 +37,6 @@ class TideMemory:
     completed since the run began, if the testbed counts them. ``late`` and ``expected_late``:
     items, counted and by the loss, exponentially fading. ``serving``: ready instances.
     ``worked_s``: busy seconds since the run began, if the testbed counts them, with ``job_starts``.
-    ``host_serves``: times from the order of a host to the decision that sees its first instance
-    ready; ``hosts`` have had one. ``starts``: from the start of an instance on such a host to the
-    decision that sees it ready; ``starting`` are not.
     """
 
     seen_s: float = -1.0
@@ -75,10 +55,6 @@ class TideMemory:
     serving: Mapping[str, int] = field(default_factory=dict)
     worked_s: Mapping[str, float] = field(default_factory=dict)
     job_starts: int = 0
-    hosts: frozenset[str] = frozenset()
-    starting: frozenset[str] = frozenset()
-    host_serves: Times = field(default_factory=Times)
-    starts: Times = field(default_factory=Times)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,18 +149,16 @@ def learned(memory: TideMemory, observation: Observation, flow: Flow, step_s: fl
     """
     if memory.seen_s < 0:
         waiting = {name: _asking(sample) for name, sample in observation.operators.items()}
-        first = TideMemory(
+        return TideMemory(
             seen_s=observation.now_s,
             waiting=waiting,
             counted=_counted(observation),
             worked_s=_worked_s(observation),
             job_starts=observation.job_starts,
         )
-        return _timed(first, observation)
     since_s = flow.read_s(observation.now_s) - flow.read_s(memory.seen_s)
     if since_s <= 0 or not observation.operators:
         return memory
-    memory = _timed(memory, observation)
     keep = 0.5 ** (since_s / HORIZON_S)
     counted = _counted(observation)
     items = {
@@ -226,22 +200,6 @@ def learned(memory: TideMemory, observation: Observation, flow: Flow, step_s: fl
         waiting=waiting,
         work_s=work_s,
         done=done,
-    )
-
-
-def _timed(memory: TideMemory, observation: Observation) -> TideMemory:
-    """How long hosts and instances took that serve now and did not at the last observation."""
-    now_s, instances, hosts = observation.now_s, observation.instances, observation.hosts
-    serving = {instance.host for instance in instances.values() if instance.ready} & hosts.keys()
-    new = serving - memory.hosts if memory.hosts else set()
-    ready = (instances[name] for name in sorted(memory.starting & instances.keys()))
-    started = [each for each in ready if each.ready and each.host in memory.hosts]
-    return replace(
-        memory,
-        hosts=frozenset(serving | (memory.hosts & hosts.keys())),
-        starting=frozenset(name for name, each in instances.items() if not each.ready),
-        host_serves=memory.host_serves.and_of([now_s - hosts[n].ordered_s for n in sorted(new)]),
-        starts=memory.starts.and_of([now_s - each.started_s for each in started]),
     )
 
 
