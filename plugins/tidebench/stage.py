@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseOperator, Param
-from airflow.sdk.exceptions import AirflowException, AirflowFailException
+from airflow.sdk.exceptions import AirflowFailException, AirflowTaskTimeout
 
 from tidebench.lineage import STAGED, files
 
@@ -166,7 +166,7 @@ class Stage(TidebenchOperator):
         """
         if self._at_work:  # C code that calls Python back, like numba's, drops what is raised there
             threading.Timer(END_AGAIN_S, self._end_again).start()
-        raise AirflowException("this task was ended by hand, or took longer than it may")
+        raise AirflowTaskTimeout("this task was ended by hand, or took longer than it may")
 
     def _end_again(self) -> None:
         if self._at_work:

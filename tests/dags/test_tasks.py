@@ -134,13 +134,13 @@ def deployed(data_root: Path) -> RunSpec:
 @contextmanager
 def ended_by_hand(task: Stage, after_s: float) -> Iterator[None]:
     """Send the signal that Airflow sends, handled as Airflow handles it."""
-    from airflow.sdk.exceptions import AirflowException
+    from airflow.sdk.exceptions import AirflowTaskTimeout
 
     before = signal.signal(signal.SIGTERM, lambda number, frame: task.on_kill())
     timer = threading.Timer(after_s, os.kill, (os.getpid(), signal.SIGTERM))
     timer.start()
     try:
-        with pytest.raises(AirflowException, match="ended by hand"):
+        with pytest.raises(AirflowTaskTimeout, match="ended by hand"):
             yield
     finally:
         timer.cancel()
