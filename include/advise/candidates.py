@@ -19,10 +19,10 @@ from include.advise.request import (
 )
 from include.controllers import CONTROLLERS
 from include.controllers.base import Controller, Setting
-from include.controllers.failures import method_failed
+from include.controllers.failures import WHATEVER, method_failed
 from include.experiment.options import checked_options, option_types, parsed_options
 from include.experiment.problems import registration_problems
-from include.model.errors import SpecError, all_checked, unknown_name
+from include.model.errors import SpecError, all_checked, not_above_0, unknown_name
 
 CAPPED = "max_instances"
 CPU_TARGETS = (0.35, 0.5, 0.7)
@@ -88,11 +88,11 @@ def policy(
     setting = setting_under(controller) if setting_under else setting_for(1.0, conditions)
     try:
         built = made.build(setting)
-        wrong = list(built.problems())
+        wrong = list(built.problems()) or list(not_above_0(built, "interval_s"))
         if not wrong and max(asked, *built.initial_instances().values()) > MOST_INSTANCES:
             wrong = [f"a replay has at most {MOST_INSTANCES} instances; ask for fewer"]
         built.initial_memory()
-    except Exception as error:  # whatever its author wrote runs here
+    except WHATEVER as error:
         wrong = [method_failed(error, build)]
     if wrong:
         raise SpecError(controller, wrong)

@@ -14,7 +14,7 @@ from include.advise.job import JobModel
 from include.advise.readings import STEP_S, Flags
 from include.controllers.base import Controller, Setting
 from include.controllers.deployment import first_deployment
-from include.controllers.failures import decide_failed
+from include.controllers.failures import WHATEVER, decide_failed
 from include.model.decision import StartInstance, StopInstance
 from include.model.host import HostFlavor, PriceBook
 from include.model.observation import Observation, OperatorSample
@@ -274,7 +274,7 @@ def replay(
             try:
                 memory, decision = controller.decide(memory, seen)
                 state.cluster.apply(decision, now_s)
-            except (Exception, SystemExit) as error:  # whatever its author wrote runs here
+            except WHATEVER as error:
                 raise decide_failed(controller, now_s, error) from error
             if conditions.redeploy_s and any(isinstance(a, SCALINGS) for a in decision.actions):
                 state.take_down(now_s)

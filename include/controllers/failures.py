@@ -10,13 +10,22 @@ from typing import Any
 from include.controllers.base import Controller
 from include.model.errors import ControllerFailed
 
+WHATEVER = (Exception, SystemExit)
+"""What an author's code may raise that ends neither a command nor what others do."""
 MOST_LETTERS = 200
 OURS = __name__.partition(".")[0]
 
 
 def error_line(error: BaseException) -> str:
-    """Type and message."""
-    return " ".join(f"{type(error).__name__}: {error}".split())[:MOST_LETTERS]
+    """Type and message, with what a terminal or a file cannot show escaped."""
+    kind = type(error).__name__
+    try:
+        message = " ".join(str(error).split())
+    except WHATEVER:
+        message = "its message cannot be read"
+    line = f"{kind}: {message}" if message else kind
+    shown = "".join(one if one.isprintable() else ascii(one)[1:-1] for one in line)
+    return shown if len(shown) <= MOST_LETTERS else f"{shown[: MOST_LETTERS - 3]}..."
 
 
 def places(error: BaseException, kind: type) -> list[str]:
@@ -35,7 +44,7 @@ def _package(module: str) -> str:
     return module.partition(".")[0]
 
 
-def method_failed(error: Exception, build: Callable[..., Controller]) -> str:
+def method_failed(error: BaseException, build: Callable[..., Controller]) -> str:
     """Which method of a controller raised it before there was anything to decide, and what to do;
     ``build`` is what its registration has."""
     kind: Any = build.func if isinstance(build, partial) else build

@@ -10,6 +10,7 @@ from importlib.metadata import entry_points
 from typing import Any
 
 from include.controllers.base import Registration
+from include.controllers.failures import WHATEVER, error_line
 from include.model.errors import SpecError
 
 ENTRY_POINTS = "tidebench.controllers"
@@ -67,8 +68,8 @@ def imported(path: str) -> Registration:
         value: Any = importlib.import_module(module)
         for name in attribute.split("."):
             value = getattr(value, name)
-    except Exception as error:  # whatever its author wrote runs here
-        problem = f"{path} cannot be imported ({type(error).__name__}: {error})"
+    except WHATEVER as error:
+        problem = f"{path} cannot be imported ({error_line(error)})"
         advice = "write module:Class, and install the package or put its folder on PYTHONPATH"
         raise SpecError("controller", [f"{problem}; {advice}"]) from error
     if isinstance(value, Registration):

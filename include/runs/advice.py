@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from include.controllers.base import Controller, Setting
-from include.controllers.failures import error_line
+from include.controllers.failures import WHATEVER, error_line
 from include.model.cluster import Changes, operator_of
 from include.model.decision import Decision, Reasoned
 from include.model.observation import Observation
@@ -47,12 +47,12 @@ def ask(
         return Advice(
             advisor, observation, decided, Changes.from_actions(allowed, observation), after
         )
-    except Exception as error:
+    except WHATEVER as error:
         return failed(advisor, memory, observation, error)
 
 
 def failed(
-    advisor: str, memory: Any, observation: Observation, error: Exception, where: str = ""
+    advisor: str, memory: Any, observation: Observation, error: BaseException, where: str = ""
 ) -> Advice:
     """The advice of a controller that raised ``error``, ``where`` being text before it."""
     return Advice(advisor, observation, None, NO_CHANGES, memory, where + error_line(error))

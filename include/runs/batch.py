@@ -177,7 +177,7 @@ def _reason(error: Exception, spec: RunSpec, root: Path) -> str:
     try:
         write_bytes(path, text.encode(errors="replace"))
     except SetupError:  # the disk is full
-        return text
+        return f"{said}; the traceback, which {path} cannot keep:\n{text}"
     return f"{said}; traceback: {path}"
 
 

@@ -10,7 +10,7 @@ from itertools import groupby
 from typing import Any
 
 from include.controllers.base import Controller, Setting
-from include.controllers.failures import decide_failed
+from include.controllers.failures import WHATEVER, decide_failed
 from include.model.cluster import Changes
 from include.model.decision import Decision, Outcome, Reasoned
 from include.model.observation import Observation
@@ -81,7 +81,7 @@ class Loop:
         try:
             memory, decided = self.controller.decide(memory, observation)
             checked = check(decided, observation, self.setting) if decided.steps else []
-        except (Exception, SystemExit) as error:  # whatever its author wrote runs here
+        except WHATEVER as error:
             raise decide_failed(self.controller, observation.now_s, error) from error
         return Tick(observation, decided, self._apply(decided, checked), memory)
 

@@ -21,7 +21,7 @@ from pydantic import TypeAdapter, ValidationError
 from include.advise.candidates import CAPPED
 from include.controllers import CONTROLLERS
 from include.controllers.base import Controller, Setting
-from include.controllers.failures import method_failed
+from include.controllers.failures import WHATEVER, method_failed
 from include.experiment.options import checked_options, option_types
 from include.experiment.problems import registration_problems
 from include.files.appended import AppendedRows, whole_lines
@@ -281,7 +281,7 @@ class Shadow:
         try:
             before = controller.initial_memory()
             adapter = TypeAdapter(type(before))
-        except Exception as error:  # whatever its author wrote runs here
+        except WHATEVER as error:
             return failed(name, shadowed.memory, seen, error, "initial_memory: ")
         try:
             memory = before if shadowed.memory is None else adapter.validate_python(shadowed.memory)
@@ -333,7 +333,8 @@ def built(name: str, options: Mapping[str, Any], setting: Setting, most_slots: i
     try:
         controller = factory(setting=setting, **values)
         wrong = list(controller.problems())
-    except Exception as error:  # whatever its author wrote runs here
+        controller.initial_memory()
+    except WHATEVER as error:
         wrong = [method_failed(error, factory)]
     if wrong:
         raise SpecError(name, wrong)

@@ -9,6 +9,7 @@ import pytest
 
 from include.controllers import CONTROLLERS
 from include.controllers.base import Group
+from include.controllers.failures import error_line
 from include.controllers.registry import announced
 from include.experiment.problems import problems_of
 from tests.builders import run_spec
@@ -33,6 +34,14 @@ class Fails(Mine):
 class Forgets(Mine):
     def initial_memory(self):
         raise RuntimeError("not today")
+
+class Leaves(Mine):
+    def __init__(self, **options):
+        raise SystemExit(0)
+
+@dataclass(frozen=True, kw_only=True)
+class Never(Mine):
+    interval_s: float = 0.0
 
 class NoDataclass: ...
 
@@ -91,6 +100,8 @@ def test_an_installed_package_announces_one_and_a_broken_one_is_left_out_of_list
         ("of_somebody:NoDataclass", "is no dataclass"),
         ("of_somebody:Fails", "Fails: initial_instances failed (RuntimeError: not today); correct"),
         ("of_somebody:Forgets", "initial_memory failed (RuntimeError: not today); correct it"),
+        ("of_somebody:Leaves", "__init__ failed (SystemExit: 0); correct it in "),
+        ("of_somebody:Never", "interval_s must be above 0, got 0"),
         ("of_somebody:Half", "lacks problems, initial_instances, initial_memory, decide"),
         (":", "cannot be imported"),
         ("os:system", "is no dataclass"),
@@ -100,6 +111,25 @@ def test_an_installed_package_announces_one_and_a_broken_one_is_left_out_of_list
 def test_what_cannot_be_one_says_why(name, why):
     (problem,) = problems_of(spec(name))
     assert why in problem
+
+
+class Unreadable(Exception):
+    def __str__(self):
+        raise ValueError
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (KeyError("parse"), "KeyError: 'parse'"),
+        (MemoryError(), "MemoryError"),
+        (Unreadable(), "Unreadable: its message cannot be read"),
+        (ValueError("red \x1b[31m,\ncaf\udce9"), r"ValueError: red \x1b[31m, caf\udce9"),
+        (ValueError(300 * "x"), f"ValueError: {185 * 'x'}..."),
+    ],
+)
+def test_any_error_is_told_on_a_line(error, line):
+    assert error_line(error) == line
 
 
 def test_where_forms_are_filled_in_by_others_nothing_is_imported(folder, monkeypatch):
