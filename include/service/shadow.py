@@ -333,7 +333,6 @@ def built(name: str, options: Mapping[str, Any], setting: Setting, most_slots: i
     try:
         controller = factory(setting=setting, **values)
         wrong = list(controller.problems())
-        controller.initial_memory()
     except WHATEVER as error:
         wrong = [method_failed(error, factory)]
     if wrong:
