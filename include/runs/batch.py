@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 import time
 import traceback
@@ -26,6 +27,7 @@ from include.runs.stages import run_all, run_alone, store_of, stored_state
 from include.runs.stored import Stored
 from include.testbeds import TESTBEDS
 
+AGAIN_S = 1.0
 DIED = (
     "the process of this run was killed, most likely because memory ran out; run it again with "
     "fewer processes: it goes on from its last window"
@@ -152,6 +154,7 @@ def measured(spec: RunSpec, root: Path, window: Window = lambda _, __: None) -> 
     try:
         with run_alone(spec, root):
             if (reused := _reused(spec, root)) is not None:  # somebody else was at it
+                store_of(spec, root).remove_windows(commits=False)  # or died before it did this
                 return reused
             stored = stored_state(spec, root).value
             if damage := store_of(spec, root).damage(spec.windows):
@@ -241,13 +244,23 @@ def _measured_into(sender: Connection, spec: RunSpec, root: Path) -> None:
     try:
         sender.send(measured(spec, root))
     except KeyboardInterrupt:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
         sender.send(RunResult(spec=spec, outcome="failed", error="interrupted"))
 
 
 def _interrupt_once(number: int, frame: object) -> None:
-    """What a run gives back is not interrupted again."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    raise KeyboardInterrupt
+    """What a run gives back is not interrupted again; what goes on although it was, is.
+
+    C code that calls Python back, like numba's, drops what is raised there.
+    """
+    handled = sys.exception()
+    while handled and not isinstance(handled, KeyboardInterrupt):
+        handled = handled.__context__
+    if not handled:
+        again = threading.Timer(AGAIN_S, os.kill, (os.getpid(), signal.SIGINT))
+        again.daemon = True
+        again.start()
+        raise KeyboardInterrupt
 
 
 def _with_parent(end: Callable[[], None]) -> None:
