@@ -179,8 +179,8 @@ def recorded_policy(
         return by_name[text]
     controller, *pairs = text.split(" ")
     tried_controllers = {tried.controller for tried in policies}
-    known = bool(CONTROLLERS.path_of(controller)) or controller in CONTROLLERS
-    if not known or (controller in tried_controllers and not pairs):
+    is_controller = bool(CONTROLLERS.path_of(controller)) or controller in CONTROLLERS
+    if not is_controller or (controller in tried_controllers and not pairs):
         how = "; or write a controller with its options, such as 'hpa target_cpu=0.4'"
         names = (*by_name, *(name for name in SUITABLE if name not in tried_controllers))
         raise SpecError("--recorded", [unknown_name("policy", text, names).rstrip(".") + how])

@@ -94,8 +94,8 @@ def margin_of(
         redeployed = fitted_under == BUSY_TIME
         same = [one for one in errors if (one.fitted_under == BUSY_TIME) == redeployed]
         errors = same or errors
-    own = [one for one in errors if one.under == under]
-    errors = own or errors
+    of_kind = [error for error in errors if error.under == under]
+    errors = of_kind or errors
     limits = sorted({one.limit_over_rest for one in errors})
     place = bisect_left(limits, limit_over_rest)
     near = limits[max(0, min(place - 1, len(limits) - 1)) : place + 1]
@@ -107,7 +107,7 @@ def margin_of(
     costs = (abs(one.recorded_instances / one.predicted_instances - 1) for one in errors)
     count = len({(one.fitted, one.against) for one in errors})
     wider = (count + 1) / count
-    if not own and under not in KINDS:
+    if not of_kind and under not in KINDS:
         return Margin(share=1.0, cost=wider * max(costs))
     return Margin(share=wider * max(shares), cost=wider * max(costs), backtests=count)
 

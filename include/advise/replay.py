@@ -270,9 +270,9 @@ def replay(
             read_s = (step + 1) * job.step_s
         now_s = (step + 1) * job.step_s
         if (step + 1) % per_look == 0 and state.runs(now_s):
-            seen = state.observation(step, read, read_s)
+            observation = state.observation(step, read, read_s)
             try:
-                memory, decision = controller.decide(memory, seen)
+                memory, decision = controller.decide(memory, observation)
                 state.cluster.apply(decision, now_s)
             except WHATEVER as error:
                 raise decide_failed(controller, now_s, error) from error

@@ -24,7 +24,7 @@ def error_line(error: BaseException) -> str:
     except WHATEVER:
         message = "its message cannot be read"
     line = f"{kind}: {message}" if message else kind
-    shown = "".join(one if one.isprintable() else ascii(one)[1:-1] for one in line)
+    shown = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in line)
     return shown if len(shown) <= MOST_LETTERS else f"{shown[: MOST_LETTERS - 3]}..."
 
 

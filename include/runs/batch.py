@@ -28,6 +28,7 @@ from include.runs.stored import Stored
 from include.testbeds import TESTBEDS
 
 AGAIN_S = 1.0
+"""How soon a run that goes on although it was interrupted is interrupted again."""
 DIED = (
     "the process of this run was killed, most likely because memory ran out; run it again with "
     "fewer processes: it goes on from its last window"
