@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import product
 from math import ceil
 from pathlib import Path
@@ -31,6 +30,7 @@ from include.advise.readings import Readings, median_of
 from include.advise.replay import Replayed
 from include.advise.request import FIXED, AdviceRequest
 from include.model.billing import CloudPriceBook
+from include.model.errors import ControllerFailed
 from include.model.host import PriceBook
 from include.results.tables.catalogue import ADVICE_RANKING
 from include.results.tables.staged import read_staged
@@ -78,6 +78,8 @@ class Answer:
     the share within the limit of the recorded policy, where that is known. NaN: not recorded."""
     against: tuple[str, ...] = ()
     """What a second recording of the job says against it."""
+    failed: tuple[str, ...] = ()
+    """Of each policy whose controller raised something that it is not ranked, and why."""
 
     @property
     def currency(self) -> str:
@@ -194,16 +196,27 @@ class Answer:
 def advise(case: Case, folder: Path, report: Callable[[str], None] = lambda _: None) -> Answer:
     """Replay every policy, rank and check them below ``folder``, and say what follows.
 
-    ``report`` is called with a sentence at each step that is done. Raises GateFailed when the
-    ranking is not sound.
+    ``report`` is called with a sentence at each step that is done. A policy whose controller fails
+    is left out. Raises GateFailed when the ranking is not sound, ControllerFailed when all fail.
     """
     measure_recorded(case, folder)
+    failed = dict[str, ControllerFailed]()
     with ProcessPoolExecutor(AT_ONCE) as pool:
-        replays = pool.map(partial(measure_policy, case, folder=folder), range(len(case.policies)))
-        for policy, _ in zip(case.policies, replays, strict=True):
-            report(f"replayed {policy.name}")
+        positions = range(len(case.policies))
+        replays = [pool.submit(measure_policy, case, each, folder) for each in positions]
+        for policy, replay in zip(case.policies, replays, strict=True):
+            try:
+                replay.result()
+                report(f"replayed {policy.name}")
+            except ControllerFailed as error:
+                failed[policy.name] = error
+                report(f"not ranked: {error}")
+    if not (went := tuple(one for one in case.policies if one.name not in failed)):
+        raise next(iter(failed.values()))
+    recorded = None if case.recorded and case.recorded.name in failed else case.recorded
     build_ranking(folder)
-    return answer_of(case, folder, report)
+    answer = answer_of(replace(case, policies=went, recorded=recorded), folder, report)
+    return replace(answer, failed=tuple(f"Not ranked: {error}." for error in failed.values()))
 
 
 def answer_of(case: Case, folder: Path, report: Callable[[str], None] = lambda _: None) -> Answer:
@@ -261,7 +274,11 @@ def what_if(
             for policy in [_with_most(policies[row.policy], case.question, changed)]
         ]
         for change, changed, row, policy, replays in trials:
-            by_seed = replays.result()
+            try:
+                by_seed = replays.result()
+            except ControllerFailed as error:
+                report(f"not tried: {error}")
+                continue
             answer = WhatIf(
                 change=change,
                 policy=policy.name,

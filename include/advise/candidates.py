@@ -19,10 +19,10 @@ from include.advise.request import (
 )
 from include.controllers import CONTROLLERS
 from include.controllers.base import Controller, Setting
-from include.controllers.failures import WHATEVER, method_failed
+from include.controllers.building import build_checked
 from include.experiment.options import checked_options, option_types, parsed_options
 from include.experiment.problems import registration_problems
-from include.model.errors import SpecError, all_checked, not_above_0, unknown_name
+from include.model.errors import SpecError, all_checked, unknown_name
 
 CAPPED = "max_instances"
 CPU_TARGETS = (0.35, 0.5, 0.7)
@@ -86,16 +86,10 @@ def policy(
         values.setdefault(CAPPED, conditions.max_instances)
     made = Policy(controller, controller, values)
     setting = setting_under(controller) if setting_under else setting_for(1.0, conditions)
-    try:
-        built = made.build(setting)
-        wrong = list(built.problems()) or list(not_above_0(built, "interval_s"))
-        if not wrong and max(asked, *built.initial_instances().values()) > MOST_INSTANCES:
-            wrong = [f"a replay has at most {MOST_INSTANCES} instances; ask for fewer"]
-        built.initial_memory()
-    except WHATEVER as error:
-        wrong = [method_failed(error, build)]
-    if wrong:
-        raise SpecError(controller, wrong)
+    built = build_checked(controller, build, setting, values)
+    if max(asked, *built.initial_instances().values()) > MOST_INSTANCES:
+        wrong = f"a replay has at most {MOST_INSTANCES} instances; ask for fewer"
+        raise SpecError(controller, [wrong])
     return made
 
 

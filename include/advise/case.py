@@ -241,21 +241,8 @@ def _case(
 ) -> Case:
     """``sizes`` are the fixed sizes to try, where they have been looked for before."""
     recording, objective = recorded.job, parse_objective(request.objective)
-    require_signals(recording, "latency_s")
-    doubts = percentile_doubts(recording, objective)
-    job = with_times(fit(recording), request.start_up_s, request.restart_s)
-    job = replace(job, notes=(*job.notes, *doubts))
     read = readings_of(recording)
-    job = with_operators(job, recorded)
-    if job.operators is not None and 0 < request.max_instances < job.operators.fewest_slots:
-        problem = f"the job takes {job.operators.fewest_slots} slots at least; allow as many"
-        raise SpecError("max_instances", [problem])
-    if np.isnan(job.quiet_latency_s):
-        problem = "has no latency away from restarts and scalings"
-        if np.isnan(read.latency_s).all():
-            problem = "has no latency"
-        remedy = "map it (--map latency=COLUMN) or record it: an objective is about latency"
-        raise SpecError(recording.name, [f"{problem}; {remedy}"])
+    job = _model(request, recorded, read, objective)
     counts = np.round(read.instances[~np.isnan(read.instances)])
     conditions = ReplayConditions(
         instances_at_start=max(1, int(counts[0])),
@@ -306,6 +293,26 @@ def _case(
         policies = (*policies, scaler)
         job = replace(job, notes=(*job.notes, f"{scaler.name} is {request.recorded}"))
     return replace(case, policies=policies, recorded=scaler, job=job)
+
+
+def _model(
+    request: AdviceRequest, recorded: Recorded, read: Readings, objective: LatencyObjective
+) -> JobModel:
+    """That of the job, of which an objective can be asked. Raises SpecError."""
+    require_signals(recorded.job, "latency_s")
+    doubts = percentile_doubts(recorded.job, objective)
+    job = with_times(fit(recorded.job), request.start_up_s, request.restart_s)
+    job = with_operators(replace(job, notes=(*job.notes, *doubts)), recorded)
+    if job.operators is not None and 0 < request.max_instances < job.operators.fewest_slots:
+        problem = f"the job takes {job.operators.fewest_slots} slots at least; allow as many"
+        raise SpecError("max_instances", [problem])
+    if np.isnan(job.quiet_latency_s):
+        problem = "has no latency away from restarts and scalings"
+        if np.isnan(read.latency_s).all():
+            problem = "has no latency"
+        remedy = "map it (--map latency=COLUMN) or record it: an objective is about latency"
+        raise SpecError(recorded.job.name, [f"{problem}; {remedy}"])
+    return job
 
 
 def with_operators(job: JobModel, recorded: Recorded) -> JobModel:

@@ -153,8 +153,9 @@ def advise(  # noqa: PLR0913  options of a command
     start_up_s: StartUp = None,
     restart_s: RestartTime = None,
     controllers: Annotated[
-        str, typer.Option(help="Those to try, with commas, also MODULE:CLASS; else all suitable.")
-    ] = "",
+        str | None,
+        typer.Option(help="Those to try, with commas, also MODULE:CLASS; else all suitable."),
+    ] = None,
     recorded: Annotated[
         str, typer.Option(help="What scaled the job: 'hpa, CPU 35 %', 'hpa target_cpu=0.4'.")
     ] = "",
@@ -180,6 +181,9 @@ def advise(  # noqa: PLR0913  options of a command
     from include.experiment.prices import PRICE_BOOKS
     from include.runs.measurements.locks import alone
 
+    names = tuple(name.strip() for name in (controllers or "").split(",") if name.strip())
+    if controllers is not None and not names:
+        raise SpecError("--controllers", ["name at least one controller, or leave it out"])
     request = AdviceRequest(
         recording=recording,
         objective=objective,
@@ -195,7 +199,7 @@ def advise(  # noqa: PLR0913  options of a command
         recorded=recorded,
         platform=platform,
         errors=errors,
-        controllers=tuple(name.strip() for name in controllers.split(",") if name.strip()),
+        controllers=names,
     )
     before = "Nothing was published."
     if (out / PUBLISHED).exists():
@@ -223,6 +227,8 @@ def advise(  # noqa: PLR0913  options of a command
     typer.echo(f"\n{advice_table(answer)}")
     typer.echo(f"\nPage, with the configuration to paste: {published / PAGE}")
     typer.echo(f"To try other controllers on the model: {command('run', published / EXPERIMENT)}")
+    if answer.failed:
+        raise SystemExit(1)
 
 
 def publish_again(folder: Path) -> None:
@@ -296,7 +302,7 @@ def advice_table(answer: Answer) -> str:
     else:
         lines = [f"No policy is known to hold {goal}."]
     lines += [text for text in (answer.slow_at_rest, answer.trade) if text]
-    lines += [*answer.against]
+    lines += [*answer.against, *answer.failed]
     lines += [answer.untold] if answer.untold else []
     if answer.most_needed > most:
         needed = f"the load needs {answer.most_needed} instances at its highest"

@@ -72,7 +72,7 @@ class Controller(Protocol):
         ...
 
     def problems(self) -> Iterator[str]:
-        """Options that make no sense, each with what to do."""
+        """Options that make no sense, each with what to do; ``interval_s`` is checked for all."""
         ...
 
     def initial_instances(self) -> Mapping[str, int]:

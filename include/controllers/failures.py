@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from inspect import unwrap
 from traceback import walk_tb
 from typing import Any
 
@@ -40,6 +41,20 @@ def places(error: BaseException, kind: type) -> list[str]:
     ]
 
 
+def import_advice(error: BaseException, module: str) -> str:
+    """What to do about what the import of a module, or of a class of it, has raised."""
+    if isinstance(error, SyntaxError) and error.filename:
+        return f"correct it in {error.filename}:{error.lineno}"
+    if isinstance(error, ModuleNotFoundError) and f"{module}.".startswith(f"{error.name}."):
+        return "write module:Class, and install the package or put its folder on PYTHONPATH"
+    own = [
+        f"{frame.f_code.co_filename}:{line}"
+        for frame, line in walk_tb(error.__traceback__)
+        if _package(str(frame.f_globals.get("__name__"))) == _package(module) != OURS
+    ]
+    return f"correct it in {own[-1]}" if own else "write module:Class, a class that the module has"
+
+
 def _package(module: str) -> str:
     return module.partition(".")[0]
 
@@ -54,10 +69,17 @@ def method_failed(error: BaseException, build: Callable[..., Controller]) -> str
     return f"{next(own, 'it')} failed ({error_line(error)}); correct it{where}"
 
 
+def place_in(controller: Controller, error: BaseException) -> str:
+    """The line of its author from which ``decide`` raised it, or where it begins: for what it
+    returned, it is nowhere any more."""
+    kind = type(controller)
+    code = getattr(unwrap(kind.decide), "__code__", None)
+    begins = f"{code.co_filename}:{code.co_firstlineno}" if code else kind.__module__
+    return [begins, *places(error, kind)][-1]
+
+
 def decide_failed(controller: Controller, now_s: float, error: BaseException) -> ControllerFailed:
     """What to raise in place of what ``decide`` raised, or of what its decision led to."""
-    kind = type(controller)
-    begins = kind.decide.__code__  # for what it returned, it is nowhere any more
-    where = [f"{begins.co_filename}:{begins.co_firstlineno}", *places(error, kind)][-1]
+    kind, where = type(controller), place_in(controller, error)
     name = f"{kind.__module__}:{kind.__qualname__}"
     return ControllerFailed(f"{name} failed at {now_s:g} s: {error_line(error)} ({where})")

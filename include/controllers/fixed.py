@@ -9,7 +9,7 @@ from include.controllers.base import Setting
 from include.controllers.first_fit import start_first_fit
 from include.controllers.plan import NoMemory, Plan
 from include.model.decision import Decision, Reason, Why
-from include.model.errors import below_0, not_above_0, unknown_name
+from include.model.errors import below_0, unknown_name
 from include.model.observation import Observation
 from include.model.topology import Topology
 
@@ -32,7 +32,6 @@ class Fixed:
     instances: str = "peak"
 
     def problems(self) -> Iterator[str]:
-        yield from not_above_0(self, "interval_s")
         yield from below_0(self, "instances_each")
         if self.instances != "peak":
             yield from manual_problems(self.instances, self.setting.topology)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import dataclasses
 import importlib
 from collections.abc import Iterator, Mapping
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import entry_points
-from typing import Any
+from typing import Any, get_type_hints
 
 from include.controllers.base import Registration
-from include.controllers.failures import WHATEVER, error_line
+from include.controllers.failures import WHATEVER, error_line, import_advice
 from include.model.errors import SpecError
 
 ENTRY_POINTS = "tidebench.controllers"
@@ -70,16 +70,21 @@ def imported(path: str) -> Registration:
             value = getattr(value, name)
     except WHATEVER as error:
         problem = f"{path} cannot be imported ({error_line(error)})"
-        advice = "write module:Class, and install the package or put its folder on PYTHONPATH"
-        raise SpecError("controller", [f"{problem}; {advice}"]) from error
-    if isinstance(value, Registration):
-        return value
-    if not (isinstance(value, type) and dataclasses.is_dataclass(value)):
+        raise SpecError("controller", [f"{problem}; {import_advice(error, module)}"]) from error
+    registration = value if isinstance(value, Registration) else Registration(value)
+    build: Any = registration.build
+    kind = build.func if isinstance(build, partial) else build
+    if not (isinstance(kind, type) and dataclasses.is_dataclass(kind)):
         raise SpecError("controller", [f"{path} is no dataclass; docs/adding.md has a whole one"])
-    if missing := [name for name in _METHODS if not hasattr(value, name)]:
+    if missing := [name for name in _METHODS if not hasattr(kind, name)]:
         raise SpecError("controller", [f"{path} lacks {', '.join(missing)}; write them"])
-    build: Any = value
-    return Registration(build)
+    try:
+        get_type_hints(kind)
+    except WHATEVER as error:
+        advice = "import in its module what its annotations name, outside of TYPE_CHECKING"
+        problem = f"{path} has an option whose type cannot be read ({error_line(error)})"
+        raise SpecError("controller", [f"{problem}; {advice}"]) from error
+    return registration
 
 
 _METHODS = ("problems", "initial_instances", "initial_memory", "decide")

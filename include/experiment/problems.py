@@ -12,14 +12,14 @@ from pydantic import ValidationError
 
 from include.controllers import CONTROLLERS
 from include.controllers.base import Controller
-from include.controllers.failures import WHATEVER, method_failed
+from include.controllers.building import build_checked
 from include.controllers.registry import ENTRY_POINTS, imported
 from include.experiment.controller_setting import setting_of
 from include.experiment.levels import pattern_problems, seed_problems, source_problems
 from include.experiment.options import checked_options
 from include.experiment.prices import price_book
 from include.experiment.spec import RunSpec
-from include.model.errors import Problem, SpecError, not_above_0, unknown_name
+from include.model.errors import Problem, SpecError, unknown_name
 from include.model.topology import Topology
 from include.testbeds import TESTBEDS
 from include.testbeds.base import Calibrated
@@ -307,17 +307,14 @@ def _setting_problems(
     if not problems:
         setting = setting_of(spec, topology, FLAVORS[spec.flavor])
         try:
-            controller = factory(setting=setting, **values)
-            own = list(controller.problems()) or list(_too_many(spec, controller))
-            controller.initial_memory()
-        except WHATEVER as error:
-            own = [method_failed(error, factory)]
+            own = list(_too_many(spec, build_checked(name, factory, setting, values)))
+        except SpecError as error:
+            own = list(error.problems)
         yield from (f"{kind} {name}: {problem}" for problem in own)
 
 
 def _too_many(spec: RunSpec, controller: Controller) -> Iterator[str]:
     """Decisions or first instances beyond what a run can have, and none at all."""
-    yield from not_above_0(controller, "interval_s")
     yield from _too_often("interval_s", controller.interval_s, spec, MOST_READINGS, "decisions")
     if (instances := sum(controller.initial_instances().values())) > MOST_INSTANCES:
         most = f"more than {MOST_INSTANCES}, which take a minute to place; start fewer"

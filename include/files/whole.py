@@ -48,7 +48,7 @@ def new_file(path: Path) -> Iterator[Path]:
     except OSError as error:
         raise SetupError(
             f"{path} cannot be written ({error.strerror}); make the folder writable, free some "
-            "space, or choose another one with TIDEBENCH_DATA_ROOT or --root"
+            "space, or name another one (--root, --out, TIDEBENCH_DATA_ROOT)"
         ) from error
     finally:
         if not placed:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
+from pathlib import PurePath
 from typing import Any
 
 from include.controllers.base import Controller, Setting
-from include.controllers.failures import WHATEVER, error_line
+from include.controllers.failures import WHATEVER, error_line, place_in
 from include.model.cluster import Changes, operator_of
 from include.model.decision import Decision, Reasoned
 from include.model.observation import Observation
@@ -48,14 +49,10 @@ def ask(
             advisor, observation, decided, Changes.from_actions(allowed, observation), after
         )
     except WHATEVER as error:
-        return failed(advisor, memory, observation, error)
-
-
-def failed(
-    advisor: str, memory: Any, observation: Observation, error: BaseException, where: str = ""
-) -> Advice:
-    """The advice of a controller that raised ``error``, ``where`` being text before it."""
-    return Advice(advisor, observation, None, NO_CHANGES, memory, where + error_line(error))
+        # A row of measurements, so the same on any machine: no folders.
+        where = PurePath(place_in(controller, error)).name
+        fault = f"{error_line(error)} ({where})"
+        return Advice(advisor, observation, None, NO_CHANGES, memory, fault)
 
 
 def advice_rows(

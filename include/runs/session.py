@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
-from pydantic import TypeAdapter
 
 from include.controllers.base import Setting
+from include.controllers.building import memory_adapter
 from include.controllers.deployment import first_deployment
 from include.experiment.run import Run
 from include.model.cluster import Changes
@@ -95,7 +94,7 @@ class Session:
     def snapshot(self) -> dict[str, np.ndarray]:
         """The testbed's arrays, and the memory of the controller and of each advisor."""
         plain = {
-            who: _adapter(memory.__class__).dump_python(memory, mode="json")
+            who: memory_adapter(memory.__class__).dump_python(memory, mode="json")
             for who, memory in self.memories.items()
         }
         arrays = {"memory": _packed(plain.pop(ACTS))}
@@ -109,7 +108,7 @@ class Session:
         if self.loop.advisors:
             plain |= _unpacked(arrays["advisors"])
         self.memories = {
-            who: _adapter(memory.__class__).validate_python(plain[who])
+            who: memory_adapter(memory.__class__).validate_python(plain[who])
             for who, memory in self.memories.items()
         }
         self.loop.testbed.restore(arrays)
@@ -125,12 +124,6 @@ class Session:
             testbed.give_back()
         else:
             testbed.close()
-
-
-@cache
-def _adapter(kind: type) -> TypeAdapter[Any]:
-    """Of a class of memory; to make one takes longer than to use it."""
-    return TypeAdapter(kind)
 
 
 def _packed(plain: Any) -> np.ndarray:

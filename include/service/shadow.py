@@ -21,14 +21,14 @@ from pydantic import TypeAdapter, ValidationError
 from include.advise.candidates import CAPPED
 from include.controllers import CONTROLLERS
 from include.controllers.base import Controller, Setting
-from include.controllers.failures import WHATEVER, method_failed
+from include.controllers.building import build_checked, memory_adapter
 from include.experiment.options import checked_options, option_types
 from include.experiment.problems import registration_problems
 from include.files.appended import AppendedRows, whole_lines
 from include.files.whole import json_bytes, read_json, write_bytes
 from include.model.errors import SpecError, StoreError, all_checked
 from include.model.observation import Observation
-from include.runs.advice import Advice, ask, failed, reasons_of
+from include.runs.advice import Advice, ask, reasons_of
 from include.runs.guard import planned
 from include.service.fleet import PaperFleet
 from include.service.observe import (
@@ -278,11 +278,8 @@ class Shadow:
     ) -> Advice:
         """What it advises; its memory is read before and stored afterwards. Raises StoreError."""
         shadowed = self.state.controllers[name]
-        try:
-            before = controller.initial_memory()
-            adapter = TypeAdapter(type(before))
-        except WHATEVER as error:
-            return failed(name, shadowed.memory, seen, error, "initial_memory: ")
+        before = controller.initial_memory()
+        adapter = memory_adapter(before.__class__)
         try:
             memory = before if shadowed.memory is None else adapter.validate_python(shadowed.memory)
         except ValidationError as error:
@@ -330,14 +327,7 @@ def built(name: str, options: Mapping[str, Any], setting: Setting, most_slots: i
     values = dict(options)
     if CAPPED in option_types(factory):
         values.setdefault(CAPPED, most_slots)
-    try:
-        controller = factory(setting=setting, **values)
-        wrong = list(controller.problems())
-    except WHATEVER as error:
-        wrong = [method_failed(error, factory)]
-    if wrong:
-        raise SpecError(name, wrong)
-    return controller
+    return build_checked(name, factory, setting, values)
 
 
 def _advised(

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from include.advise.margins import (
     KINDS,
@@ -17,6 +18,7 @@ from include.advise.margins import (
     verdict,
 )
 from include.advise.request import SUITABLE
+from include.cli import app
 from tests.advise.synthetic import write_small_recording
 from tests.command_line import refused, said
 
@@ -95,6 +97,26 @@ def test_one_is_tried_and_told_to_have_no_margins(folder: Path) -> None:
     spans = row["holds"], float(row["lowest_share"]), float(row["highest_share"])
     assert spans == ("cannot tell", 0.0, 1.0)
     assert row["to_record"] == "a day under of_advised:Own"
+
+
+def test_one_that_fails_is_left_out_and_the_others_are_ranked(folder: Path) -> None:
+    names = "of_advised:Late,of_advised:Own"
+    asked = "advise", folder / "job.csv", *ASKED, "--controllers", names, "--out", folder / "late"
+    done = CliRunner().invoke(app, list(map(str, asked)))
+    assert done.exit_code == 1
+    assert "\nNot ranked: of_advised:Late failed at 660 s: ValueError: no idea" in done.stdout
+    page = (folder / "late/published/advice.html").read_text()
+    assert "Not ranked: of_advised:Late failed at 660 s" in page
+    ranking = (folder / "late/published/advice_ranking.csv").read_text()
+    assert "of_advised:Own" in ranking
+    assert "Late" not in ranking
+
+
+def test_no_answer_comes_of_none_that_works_or_of_no_names(folder: Path) -> None:
+    asked = "advise", folder / "job.csv", *ASKED, "--out", folder / "none"
+    assert "of_advised:Late failed at 660 s" in refused(*asked, "--controllers", "of_advised:Late")
+    assert not (folder / "none/published").exists()
+    assert "name at least one controller" in refused(*asked, "--controllers", " , ")
 
 
 def test_one_that_the_job_was_recorded_under_has_the_recording(folder: Path) -> None:

@@ -216,16 +216,13 @@ def test_a_killed_shadow_goes_on_as_if_nothing_had_been(tmp_path: Path) -> None:
     assert before + after == expected
 
 
-@pytest.mark.parametrize(
-    ("method", "where"), [("decide", ""), ("initial_memory", "initial_memory: ")]
-)
 def test_one_that_fails_is_told_and_the_others_go_on(
-    tmp_path: Path, world: World, monkeypatch: pytest.MonkeyPatch, method: str, where: str
+    tmp_path: Path, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fails(*_: Any) -> Any:
         raise ZeroDivisionError("no good")
 
-    broken = Registration(type("Broken", (Fixed,), {method: fails}))
+    broken = Registration(type("Broken", (Fixed,), {"decide": fails}))
     registered = {**dict(CONTROLLERS._registered), "broken": broken}
     monkeypatch.setattr(CONTROLLERS, "_registered", registered)
     beside = Beside(tmp_path, world, ("broken", "hpa"))
@@ -234,13 +231,11 @@ def test_one_that_fails_is_told_and_the_others_go_on(
 
     assert wanted[-2]["broken"] == 2
     assert beside.state.controllers["broken"].advised[0].failed
-    assert (
-        beside.state.controllers["broken"].advised[0].because
-        == f"{where}ZeroDivisionError: no good"
-    )
+    because = beside.state.controllers["broken"].advised[0].because
+    assert because.startswith("ZeroDivisionError: no good (test_shadow.py:")
     assert "hpa" in wanted[-1]
     line = line_of("broken", beside.state.controllers["broken"].advised)
-    assert line.endswith(f"failed ({where}ZeroDivisionError: no good)")
+    assert line.endswith(f"failed ({because})")
 
 
 def test_a_job_with_another_graph_begins_anew(tmp_path: Path, world: World) -> None:

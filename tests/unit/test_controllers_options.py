@@ -36,19 +36,18 @@ RULES = {"windows": 3, "select": "most", "policies": [{"percent": 0, "period_s":
     [
         (
             "btu",
-            {"interval_s": 0.0, "observations": 1, "formula": "finale", "release_limit_share": 1.5},
-            ["interval_s", "observations", "Did you mean 'final'?", "release_limit_share"],
+            {"observations": 1, "formula": "finale", "release_limit_share": 1.5},
+            ["observations", "Did you mean 'final'?", "release_limit_share"],
         ),
         ("btu-runtime", {"interval_s": 60.0, "boot_blocks": True}, [ROUND]),
         ("threshold", {"interval_s": 60.0, "boot_blocks": True}, [ROUND]),
         (
             "threshold",
-            {"interval_s": 0.0, "reading": "text", "scale_up_above_items": 100,
+            {"reading": "text", "scale_up_above_items": 100,
              "scale_up_twice_above_items": 99, "scale_down_below_items": 101},
-            ["interval_s", "reading", "scale_up_twice_above_items (99)",
-             "scale_down_below_items (101)"],
+            ["reading", "scale_up_twice_above_items (99)", "scale_down_below_items (101)"],
         ),
-        ("fixed", {"interval_s": -1.0, "instances_each": -1}, ["interval_s", "instances_each"]),
+        ("fixed", {"instances_each": -1}, ["instances_each"]),
         (
             "fugu-sarsa",
             {"lower": 0.7, "grace_s": -1.0, "fill_to": "brim", "successive": 0, "step": 0.3,
@@ -65,8 +64,8 @@ RULES = {"windows": 3, "select": "most", "policies": [{"percent": 0, "period_s":
         ),
         (
             "tide",
-            {"care": 0.0, "interval_s": 0.0, "end_to_end": 1.5, "least_gain": -1.0},
-            ["interval_s", "care", "end_to_end", GAIN],
+            {"care": 0.0, "end_to_end": 1.5, "least_gain": -1.0},
+            ["care", "end_to_end", GAIN],
         ),
         ("tide", {"care": 1e300}, ["care must be above 0 and at most 1e+06, got 1e+300"]),
         *(("tide", {"least_gain": gain}, [GAIN]) for gain in (-1.0, nan, inf, 1e12)),

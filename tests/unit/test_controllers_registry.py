@@ -43,6 +43,26 @@ class Leaves(Mine):
 class Never(Mine):
     interval_s: float = 0.0
 
+class Complains(Mine):
+    def problems(self):
+        return "use another one"
+
+class Elsewhere(Mine):
+    def initial_instances(self):
+        return {"O1": 1.5, "O99": 1}
+
+class Keeps(Mine):
+    def initial_memory(self):
+        return object()
+
+class Forward(Mine):
+    def decide(self, observation):
+        return None
+
+@dataclass(frozen=True, kw_only=True)
+class Untyped(Mine):
+    speed: "Speed" = 0
+
 class NoDataclass: ...
 
 @dataclass
@@ -55,6 +75,9 @@ class Half:
 def folder(tmp_path, monkeypatch):
     """A folder on the path with a module of somebody's own and what pip would have installed."""
     (tmp_path / "of_somebody.py").write_text(OWN)
+    (tmp_path / "with_a_typo.py").write_text("\nclass Mine(:\n")
+    (tmp_path / "raises.py").write_text("HALF = 1 / 0\n")
+    (tmp_path / "needs_more.py").write_text("import more_than_is_there\n")
     metadata = tmp_path / "of_somebody-1.dist-info"
     metadata.mkdir()
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: of-somebody\nVersion: 1\n")
@@ -95,13 +118,20 @@ def test_an_installed_package_announces_one_and_a_broken_one_is_left_out_of_list
 @pytest.mark.parametrize(
     ("name", "why"),
     [
-        ("of_somebody:Other", "has no attribute 'Other'"),
-        ("nowhere.at_all:Mine", "No module named 'nowhere'"),
+        ("of_somebody:Other", "has no attribute 'Other'); write module:Class, a class"),
+        ("nowhere.at_all:Mine", "No module named 'nowhere'); write module:Class, and install"),
         ("of_somebody:NoDataclass", "is no dataclass"),
         ("of_somebody:Fails", "Fails: initial_instances failed (RuntimeError: not today); correct"),
         ("of_somebody:Forgets", "initial_memory failed (RuntimeError: not today); correct it"),
         ("of_somebody:Leaves", "__init__ failed (SystemExit: 0); correct it in "),
         ("of_somebody:Never", "interval_s must be above 0, got 0"),
+        ("of_somebody:Complains", "of_somebody:Complains: use another one"),
+        ("of_somebody:Keeps", "memory cannot be stored (PydanticSerializationError: "),
+        ("of_somebody:Forward", "decide is called with memory and observation, which it does not"),
+        ("of_somebody:Untyped", "whose type cannot be read (NameError: name 'Speed' is not"),
+        ("with_a_typo:Mine", "with_a_typo.py:2"),
+        ("raises:Mine", "(ZeroDivisionError: division by zero); correct it in "),
+        ("needs_more:Mine", "No module named 'more_than_is_there'); correct it in "),
         ("of_somebody:Half", "lacks problems, initial_instances, initial_memory, decide"),
         (":", "cannot be imported"),
         ("os:system", "is no dataclass"),
@@ -111,6 +141,13 @@ def test_an_installed_package_announces_one_and_a_broken_one_is_left_out_of_list
 def test_what_cannot_be_one_says_why(name, why):
     (problem,) = problems_of(spec(name))
     assert why in problem
+
+
+@pytest.mark.usefixtures("folder")
+def test_first_instances_that_nobody_can_start_are_all_named():
+    unknown, half = sorted(problems_of(spec("of_somebody:Elsewhere")), key=len, reverse=True)
+    assert "initial_instances: unknown operator 'O99'" in unknown
+    assert "initial_instances: O1 needs a whole number from 0, got 1.5" in half
 
 
 class Unreadable(Exception):

@@ -12,7 +12,7 @@ from include.controllers.first_fit import start_first_fit
 from include.controllers.fugu.cluster import Cluster
 from include.controllers.plan import Plan
 from include.model.decision import Decision, Reason, Why
-from include.model.errors import below_0, not_above_0
+from include.model.errors import below_0
 from include.model.observation import Observation
 
 FILL_TO = ("target", "upper", "full")
@@ -45,7 +45,6 @@ class Fugu:
     fill_to: str = "target"
 
     def problems(self) -> Iterator[str]:
-        yield from not_above_0(self, "interval_s")
         if not 0 <= self.lower < self.target < self.upper <= 1:
             yield (
                 "fugu needs 0 <= lower < target < upper <= 1, "

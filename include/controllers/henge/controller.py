@@ -69,7 +69,7 @@ class Henge:
     """Instances at the start: as the jobs' owners submitted them, or "parse=4 store=2"."""
 
     def problems(self) -> Iterator[str]:
-        yield from not_above_0(self, "interval_s", "window_s")
+        yield from not_above_0(self, "window_s")
         if not 0 < self.reduction < 1:
             yield f"reduction must be between 0 and 1, got {self.reduction}"
         yield from below_0(self, "start_s", "noise", "fresh_data_s")

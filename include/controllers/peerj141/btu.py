@@ -34,7 +34,7 @@ from include.controllers.peerj141.upscaling import (
 )
 from include.controllers.plan import Plan
 from include.model.decision import Decision, Reason, Why
-from include.model.errors import not_above_0, unknown_name
+from include.model.errors import unknown_name
 from include.model.observation import HostSample, Observation, OperatorSample
 from include.model.topology import Operator
 
@@ -103,7 +103,6 @@ class Btu:
     keeps_guarded: bool = False
 
     def problems(self) -> Iterator[str]:
-        yield from not_above_0(self, "interval_s")
         if not 0 < self.cache_factor <= 1:
             yield f"cache_factor must be above 0 and at most 1, got {self.cache_factor}"
         if self.observations < 2:

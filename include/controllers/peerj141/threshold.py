@@ -88,7 +88,6 @@ class Threshold:
     round_s: float = 60.0
 
     def problems(self) -> Iterator[str]:
-        yield from not_above_0(self, "interval_s")
         if self.reading not in READINGS:
             yield unknown_name("reading", self.reading, READINGS)
         if self.boot_blocks:

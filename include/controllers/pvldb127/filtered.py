@@ -97,7 +97,7 @@ class Filtered:
         for name, names in (("filter", FILTERS), ("rule", RULES)):
             if getattr(self, name) not in names:
                 yield f"{name} must be one of {', '.join(names)}, got {getattr(self, name)!r}"
-        above_0 = ("interval_s", "variance_s2", "window_s", "cpu_noise", "q_floor")
+        above_0 = ("variance_s2", "window_s", "cpu_noise", "q_floor")
         yield from not_above_0(self, *above_0)
         yield from below_0(self, "dead_time_s", "warm_instances", "scales_every_s")
         if self.rule in RULES:

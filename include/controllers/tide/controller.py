@@ -40,7 +40,6 @@ from include.controllers.tide.loss import (
 from include.controllers.tide.places import Places
 from include.controllers.tide.reserve import compared, reserve_of
 from include.model.decision import Decision, Reason, Why
-from include.model.errors import not_above_0
 from include.model.observation import HostSample, Observation
 
 LONG_BTU_S = 2400.0
@@ -82,7 +81,6 @@ class Tide:
     least_gain: float = 0.01
 
     def problems(self) -> Iterator[str]:
-        yield from not_above_0(self, "interval_s")
         if not 0 < self.care <= MOST_CARE:
             yield f"care must be above 0 and at most {MOST_CARE:g}, got {self.care}"
         if not 0 <= self.end_to_end <= 1:

@@ -95,8 +95,8 @@ def _open_file(path: Path) -> IO[str]:
             continue
         except OSError as error:
             raise SetupError(
-                f"{path} cannot be written ({error.strerror}); make the folder writable, or choose "
-                "another one with TIDEBENCH_DATA_ROOT or --root"
+                f"{path} cannot be written ({error.strerror}); make the folder writable, or name "
+                "another one (--root, --out, TIDEBENCH_DATA_ROOT)"
             ) from error
 
 

@@ -1,0 +1,65 @@
+"""Controllers in the setting of a run: built, or refused with all that speaks against them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from inspect import signature
+from numbers import Integral
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from include.controllers.base import Controller, Setting
+from include.controllers.failures import WHATEVER, error_line, method_failed
+from include.model.errors import SpecError, not_above_0, unknown_name
+
+
+def build_checked(
+    name: str, build: Callable[..., Controller], setting: Setting, options: Mapping[str, Any]
+) -> Controller:
+    """The controller with options of the right types.
+
+    Raises SpecError, whose source is ``name``, with what it says against its options and what no
+    run could do with it.
+    """
+    try:
+        controller = build(setting=setting, **options)
+        own = controller.problems()
+        said = [own] if isinstance(own, str) else list(own)
+        problems = [*said, *not_above_0(controller, "interval_s")]
+        problems = problems or [*_first_instances(controller), *_deciding(controller)]
+    except WHATEVER as error:
+        problems = [method_failed(error, build)]
+    if problems:
+        raise SpecError(name, dict.fromkeys(problems))
+    return controller
+
+
+@cache
+def memory_adapter(kind: type) -> TypeAdapter[Any]:
+    """What stores a class of memory, and reads it; to make one takes longer than to use it."""
+    return TypeAdapter(kind)
+
+
+def _first_instances(controller: Controller) -> Iterator[str]:
+    known = controller.setting.topology.operator_names
+    for name, instances in controller.initial_instances().items():
+        if name not in known:
+            yield f"initial_instances: {unknown_name('operator', name, known)}"
+        elif not isinstance(instances, Integral) or instances < 0:
+            yield f"initial_instances: {name} needs a whole number from 0, got {instances!r}"
+
+
+def _deciding(controller: Controller) -> Iterator[str]:
+    memory = controller.initial_memory()
+    try:
+        signature(controller.decide).bind(memory, None)
+    except TypeError as error:
+        yield f"decide is called with memory and observation, which it does not take: {error}"
+    try:
+        adapter = memory_adapter(memory.__class__)
+        adapter.validate_python(adapter.dump_python(memory, mode="json"))
+    except WHATEVER as error:
+        plain = "make it a frozen dataclass of numbers, texts, tuples and mappings"
+        yield f"memory cannot be stored ({error_line(error)}); {plain}"
