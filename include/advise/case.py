@@ -241,6 +241,7 @@ def _case(
 ) -> Case:
     """``sizes`` are the fixed sizes to try, where they have been looked for before."""
     recording, objective = recorded.job, parse_objective(request.objective)
+    require_signals(recording, "latency_s")
     read = readings_of(recording)
     job = _model(request, recorded, read, objective)
     counts = np.round(read.instances[~np.isnan(read.instances)])
@@ -299,7 +300,6 @@ def _model(
     request: AdviceRequest, recorded: Recorded, read: Readings, objective: LatencyObjective
 ) -> JobModel:
     """That of the job, of which an objective can be asked. Raises SpecError."""
-    require_signals(recorded.job, "latency_s")
     doubts = percentile_doubts(recorded.job, objective)
     job = with_times(fit(recorded.job), request.start_up_s, request.restart_s)
     job = with_operators(replace(job, notes=(*job.notes, *doubts)), recorded)
