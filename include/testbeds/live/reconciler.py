@@ -73,6 +73,7 @@ def container_spec(state: RunState, instance: LiveInstance) -> ContainerSpec:
         sample_every_items=calibration.sample_every_items,
         timestamp_resolution_s=calibration.timestamp_resolution_s,
         prefetch=calibration.prefetch,
+        burn=calibration.work == "burn",
         service_ms=calibration.service_ms[instance.operator],
         heartbeat_s=calibration.heartbeat_s,
     )

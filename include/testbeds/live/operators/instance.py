@@ -62,7 +62,8 @@ class Instance(BrokerConnection[Processed]):
             state=State(self._redis, settings.run, settings.operator),
             service_ms=settings.service_ms,
         )
-        self._process = CODES.get(settings.operator, relay)(place)
+        code = relay if settings.burn else CODES.get(settings.operator, relay)
+        self._process = code(place)
         self._ledger = Ledger(self._redis, settings.run, settings.operator)
         self.processed = 0
         """Number of items since it was started."""

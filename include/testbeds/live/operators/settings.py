@@ -39,6 +39,8 @@ class Settings:
     """Cut of the publication time in reported durations; 0 for none."""
     prefetch: int = 50
     """Items the broker hands out before one is acknowledged."""
+    burn: bool = False
+    """Whether the operator is a ``relay`` although it has code of its own."""
     service_ms: float = 0.0
     """CPU time per item of the operator ``relay``."""
     heartbeat_s: int = 10
