@@ -40,7 +40,7 @@ class OperatorSample(Struct, frozen=True, kw_only=True, gc=False):
     """Items that were completed since the run began."""
     busy_in_all_s: float | None = None
     """Seconds that its instances worked since the run began, all together, without noise. What one
-    did between its last reading and its end is not in it. Absent where only CPU is metered."""
+    did between its last reading and its end is not in it. Absent where it is not counted."""
     oldest_waits_s: float | None = None
     """How long the item that waits longest has been in the queue; 0 when none waits. Absent where
     a broker does not say."""
@@ -81,7 +81,7 @@ class InstanceSample(Struct, frozen=True, kw_only=True, gc=False):
     ready: bool
     stopping: bool
     cpu_share: float | None = None
-    """Of one core, over the last monitoring period."""
+    """Of what it reserves, over the last monitoring period: 1 where it works all the time."""
     memory_share: float | None = None
     """Of what the instance reserves."""
 

@@ -26,7 +26,7 @@ FLAVORS: Mapping[str, HostFlavor] = {
         # Of the live testbed on a small machine: half a core, which an engine shares with its
         # containers, so a tenth of the memory is its.
         HostFlavor(name="live-half-cpu-1gb", vcpus=0.5, memory_mb=1024, usable_memory_share=0.9),
-        # Small enough for five beside each other on two cores, and for one O1 of manufacturing_live.
+        # Small enough for five on two cores, and large enough for an O1 of manufacturing_live.
         HostFlavor(name="live-third-cpu-1gb", vcpus=0.35, memory_mb=1024, usable_memory_share=0.9),
     )
 }

@@ -184,24 +184,38 @@ def test_a_run_cannot_touch_keys_of_another(client):
         State(client, "other-run", "O4").add_up(ItemId("S2", 0), 1, (1,))
 
 
-def noted(ledger, path, numbers, outputs=()):
+def noted(ledger, path, numbers, outputs=(), busy_us=0):
     notes = Notes()
     for number in numbers:
         notes.add(ItemId(path, number), [(target, ItemId(to, number)) for target, to in outputs])
-    return ledger.write(notes)
+    return ledger.write(notes, busy_us)
+
+
+def test_the_ledger_adds_up_for_how_long_each_instance_worked(here, client):
+    for number, (instance, busy_us) in enumerate((("O1-1", 5), ("O1-2", 7), ("O1-1", 2))):
+        ledger = Ledger(client, here.run, "O1", instance)
+        noted(ledger, "S2", [number], [("O3", "S2>O1")], busy_us)
+    assert client.hgetall(f"{here.run}:busy:O1") == {b"O1-1": b"7", b"O1-2": b"7"}
+    assert client.bitcount(f"{here.run}:done:O1:S2") == 3
+    assert client.bitcount(f"{here.run}:emitted:O3:S2>O1") == 3
 
 
 def test_the_ledger_names_what_was_sent_and_not_processed(here, client):
-    noted(Ledger(client, here.run, "O1"), "S2", [0, 1, 2, 9], [("O3", "S2>O1"), ("O4", "S2>O1")])
-    noted(Ledger(client, here.run, "O3"), "S2>O1", [0, 1, 2, 9])
-    noted(Ledger(client, here.run, "O4"), "S2>O1", [1, 2])
+    noted(
+        Ledger(client, here.run, "O1", "O1-1"),
+        "S2",
+        [0, 1, 2, 9],
+        [("O3", "S2>O1"), ("O4", "S2>O1")],
+    )
+    noted(Ledger(client, here.run, "O3", "O3-1"), "S2>O1", [0, 1, 2, 9])
+    noted(Ledger(client, here.run, "O4", "O4-1"), "S2>O1", [1, 2])
     assert unprocessed(client, here.run) == [("O4", "S2>O1", [0, 9])]
 
 
 @pytest.mark.parametrize("count", [1, 7, 8, 9, 16])
 def test_the_ledger_compares_with_what_the_source_has_sent(here, client, count):
     client.hset(f"{here.run}:sent:S2", mapping={"count": count, "highest": count - 1})
-    ledger = Ledger(client, here.run, "O1")
+    ledger = Ledger(client, here.run, "O1", "O1-1")
     noted(ledger, "S2", range(1, count))
     assert unprocessed_of_source(client, here.run, "S2", "O1") == [0]
     noted(ledger, "S2", [0])
@@ -209,7 +223,7 @@ def test_the_ledger_compares_with_what_the_source_has_sent(here, client, count):
 
 
 def test_the_ledger_counts_what_comes_again(here, client):
-    ledger = Ledger(client, here.run, "O8")
+    ledger = Ledger(client, here.run, "O8", "O8-1")
     assert noted(ledger, "O9", range(5)) == 0
     assert noted(ledger, "O9", range(3, 8)) == 2
     assert client.hget(f"{here.run}:repeated", "O8") == b"2"

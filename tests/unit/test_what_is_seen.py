@@ -156,27 +156,27 @@ def test_the_busiest_is_one_instance_over_the_whole_time():
 
 
 class Live:
-    """Two instances of O1 in containers, read at these CPU seconds."""
+    """Two instances of O1 in containers, read when they had worked for these seconds."""
 
     topology = a_topology("O1")
     instances = tuple(
         SimpleNamespace(name=name, operator="O1", serves=True) for name in ("O1-1", "O1-2")
     )
 
-    def look(self, before, wall_s, **cpu_s):
+    def look(self, before, wall_s, **busy_s):
         reading = LiveReading(
             wall_us=int(wall_s * 1e6),
             waiting={"O1": 0},
             arrived={"O1": 9},
             completed={"O1": 7},
-            cpu_s={name.replace("_", "-"): used for name, used in cpu_s.items()},
+            busy_of={name.replace("_", "-"): worked for name, worked in busy_s.items()},
         )
-        now = observed_of(reading, before, self.instances)
+        now = observed_of(reading, before, self.instances, 1.0)
         sample = operator_samples(self.topology, reading, {**before, "busy": now["busy"]})["O1"]
         return now, (sample.busy_share, sample.busiest_share, sample.completed_in_all)
 
 
-def test_live_instances_are_as_busy_as_the_cpu_they_used_since_the_last_look():
+def test_live_instances_are_as_busy_as_they_worked_since_the_last_look():
     world = Live()
     nothing = {"arrived": {}, "completed": {}}
     first, shares = world.look(nothing, 100, O1_1=1.0)
@@ -192,10 +192,10 @@ def test_live_samples_tell_the_share_that_was_late():
     topology, reading = a_topology("O1"), LiveReading(waiting={"O1": 0})
     reading.arrived, reading.completed = {"O1": 9}, {"O1": 9}
     reading.recorded, reading.late = {"O1": 8}, {"O1": 2}
-    assert operator_samples(topology, reading, observed_of(LiveReading(), {}, ()))[
+    assert operator_samples(topology, reading, observed_of(LiveReading(), {}, (), 1.0))[
         "O1"
     ].late_share == pytest.approx(0.25)
-    again = observed_of(reading, {}, ())
+    again = observed_of(reading, {}, (), 1.0)
     observation = operator_samples(topology, reading, again)["O1"]
     assert (observation.late_share, observation.busy_in_all_s, observation.oldest_waits_s) == (
         None,

@@ -80,8 +80,6 @@ class Flow:
     def __init__(self, setting: Setting) -> None:
         topology = setting.topology
         self._monitor_every_s = setting.monitor_every_s
-        self.cores_at_most = min(1.0, setting.flavor.vcpus)
-        """CPU share of an instance that is always busy: at most a core, or the whole host."""
         self.names = topology.operator_names
         self.row = {name: row for row, name in enumerate(self.names)}
         self.sources = [source.name for source in topology.sources]
@@ -171,7 +169,7 @@ def learned(memory: TideMemory, observation: Observation, flow: Flow, step_s: fl
     published = [source_per_s.get(source, 0.0) for source in flow.sources]
     recent = remembered(memory.recent, published, since_s, step_s)
     looks_back = observation.now_s // ROUND_AT_LEAST_S > memory.seen_s // ROUND_AT_LEAST_S
-    busy_s, worked_s = _busy_s(observation, flow, since_s), _worked_s(observation)
+    busy_s, worked_s = _busy_s(observation, since_s), _worked_s(observation)
     if not memory.work_s or observation.job_starts > memory.job_starts:
         # Before a first CPU reading, of the run or after a start of the job, which reads it anew.
         for name in busy_s.keys() - _metered(observation):
@@ -211,18 +209,12 @@ def _asking(sample: OperatorSample) -> float:
     return sample.waiting_items * (1.0 if sample.busy_share is None else sample.busy_share)
 
 
-def _busy_s(observation: Observation, flow: Flow, since_s: float) -> dict[str, float]:
-    """Busy seconds by operator, summed over its instances, from their CPU use.
-
-    If the testbed meters CPU but not busy time, an instance that is always busy has used
-    ``flow.cores_at_most`` of a core.
-    """
+def _busy_s(observation: Observation, since_s: float) -> dict[str, float]:
+    """Busy seconds by operator, summed over its instances, from their CPU use."""
     busy_s = dict.fromkeys(observation.operators, 0.0)
     for instance in observation.instances.values():
         if instance.cpu_share is not None and instance.operator in busy_s:
-            metered = observation.operators[instance.operator].busy_in_all_s is None
-            share = instance.cpu_share / flow.cores_at_most if metered else instance.cpu_share
-            busy_s[instance.operator] += share * since_s
+            busy_s[instance.operator] += instance.cpu_share * since_s
     return busy_s
 
 

@@ -38,11 +38,9 @@ def kept_logs(run: str) -> Path:
 
 @dataclass(slots=True, kw_only=True)
 class FlinkReading(LiveReading):
-    """With what an engine says beside what a broker does. Busy times are seconds so far."""
+    """With what an engine says beside what a broker does; its ``busy_of`` is by start of the job
+    and subtask."""
 
-    busy_s: dict[str, float] = field(default_factory=dict)
-    busy_of: dict[str, float] = field(default_factory=dict)
-    """By start of the job and subtask."""
     busiest: dict[str, float] = field(default_factory=dict)
     longest: dict[str, int] = field(default_factory=dict)
     oldest_s: dict[str, float] = field(default_factory=dict)

@@ -26,8 +26,8 @@ class LiveCalibration(Bounded, BaseModel):
     service_ms: dict[str, Positive] = {}
     """Mean CPU time per item: spent by the generic operator, and used by elasticity metrics."""
     work: Literal["own", "burn"] = "own"
-    """``burn``: operators that have code of their own spend ``service_ms``, too, and pass items on. So
-    a load is as hard on every machine."""
+    """``burn``: operators that have code of their own spend ``service_ms``, too, and pass items on,
+    so that a load is as hard on every machine."""
     memory_factor: Positive = 1
     time_scale: Positive = 1
     """Seconds of the run per second of wall time."""

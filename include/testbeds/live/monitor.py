@@ -15,6 +15,7 @@ from include.testbeds.live.hosts.provider import Usage
 from include.testbeds.live.operators.wire import Sample, now_us
 from include.testbeds.live.reading import LiveReading
 from include.testbeds.live.replay import ReplayProcess, plan_of, targets_of
+from include.testbeds.live.samples import busy_share
 from include.testbeds.live.shared_state import ItemCounts
 from include.testbeds.live.state import RunState
 
@@ -36,7 +37,7 @@ class LiveMonitor:
         try:
             self._read_items(reading, before)
         except (*TROUBLE, redis.RedisError) as error:
-            reading.missed = True
+            reading.missed, reading.busy_of = True, {}
             if not before.missed:
                 state.event("monitoring_gap", "monitor", f"{type(error).__name__}: {error}"[:200])
         self._read_utilisation(reading, before)
@@ -51,8 +52,10 @@ class LiveMonitor:
         with state.broker.channel() as channel:
             state.broker.take_samples(channel, lambda samples: self._keep(samples, reading))
             reading.waiting = state.broker.depths(channel, names)
-        counts = state.shared.counts({name: list(to) for name, to in self._targets.items()})
+        targets = {name: list(to) for name, to in self._targets.items()}
+        counts = state.shared.counts(targets, names)
         self._keep_queues(counts, reading, before)
+        self._keep_busy(counts, reading)
         rows = []
         for source, levels in state.config.levels_of.items():
             items = counts.sent[source] - before.sent.get(source, 0)
@@ -97,6 +100,17 @@ class LiveMonitor:
             rows.append((reading.time_s, name, reading.waiting[name], *changes))
         self._state.journal.append("queue", rows)
 
+    def _keep_busy(self, counts: ItemCounts, reading: LiveReading) -> None:
+        """Of operators; and of instances that are ready, which may have had nothing to do yet."""
+        scale_s = self._state.clock.scale / 1e6
+        for name, of in counts.busy_us.items():
+            reading.busy_s[name] = sum(of.values()) * scale_s
+        reading.busy_of = {
+            one.name: counts.busy_us[one.operator].get(one.name, 0) * scale_s
+            for one in self._state.fleet.instances.values()
+            if one.ready_s is not None
+        }
+
     # ------------------------------------------------------------ utilisation
 
     def _read_utilisation(self, reading: LiveReading, before: LiveReading) -> None:
@@ -104,12 +118,13 @@ class LiveMonitor:
         operators = self._state.config.topology.operator
         reading.cpu_s, reading.cpu_share, reading.memory_share = {}, {}, {}
         host_rows, instance_rows = [], []
+        passed_s = (reading.wall_us - before.wall_us) / 1e6
         for host in fleet.leased():
             here = fleet.on_host(host.number)
             reserved_mb = sum(operators[instance.operator].memory_mb for instance in here)
             memory_share = round(reserved_mb / flavor.capacity.memory_mb, 4)
             used = self._state.hosts.usage(host.id) if host.up else None
-            cpu = self._cpu(host.name, used, flavor.vcpus, reading, before)
+            cpu = self._cpu(host.name, used, passed_s * flavor.vcpus, reading, before)
             if cpu is not None:
                 reading.memory_share[host.name] = memory_share
                 host_rows.append((reading.time_s, host.name, cpu, memory_share, len(here)))
@@ -117,11 +132,13 @@ class LiveMonitor:
                 if not instance.container:
                     continue
                 used = self._state.hosts.usage(host.id, instance.container)
-                cpu = self._cpu(instance.name, used, 1.0, reading, before)
+                run_s = passed_s * self._state.clock.scale
+                cpu = busy_share(instance.name, reading.busy_of, before.busy_of, run_s)
                 if used is not None:
                     share = used.memory_mb / operators[instance.operator].memory_mb
                     reading.memory_share[instance.name] = round(min(1.0, share), 4)
                 if cpu is not None:
+                    reading.cpu_share[instance.name] = cpu
                     row = (reading.time_s, instance.name, instance.operator, host.name, cpu)
                     instance_rows.append(row)
         self._state.journal.append("host_utilisation", host_rows)
@@ -129,19 +146,18 @@ class LiveMonitor:
 
     @staticmethod
     def _cpu(
-        name: str, used: Usage | None, cores: float, reading: LiveReading, before: LiveReading
+        name: str, used: Usage | None, most_s: float, reading: LiveReading, before: LiveReading
     ) -> float | None:
-        """Share of ``cores`` since the previous reading.
+        """Share of the ``most_s`` that a host could use since the previous reading.
 
         None for the first reading, and if usage has fallen, as ended containers may not count.
         """
         if used is None:
             return None
         reading.cpu_s[name] = used.cpu_s
-        passed_s = (reading.wall_us - before.wall_us) / 1e6
-        if used.cpu_s < before.cpu_s.get(name, math.inf) or passed_s <= 0:
+        if used.cpu_s < before.cpu_s.get(name, math.inf) or most_s <= 0:
             return None
-        share = (used.cpu_s - before.cpu_s[name]) / (passed_s * cores)
+        share = (used.cpu_s - before.cpu_s[name]) / most_s
         reading.cpu_share[name] = round(min(1.0, share), 4)
         return reading.cpu_share[name]
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class LiveReading:
-    """A reading; unread values are absent. Counts and CPU seconds are since the run began."""
+    """A reading; unread values are absent. Counts and seconds are since the run began, those of
+    work in time of the run."""
 
     time_s: float = 0.0
     wall_us: int = 0
@@ -19,8 +20,12 @@ class LiveReading:
     recorded: dict[str, int] = field(default_factory=dict)
     late: dict[str, int] = field(default_factory=dict)
     """Recorded items that are not near real-time."""
+    busy_s: dict[str, float] = field(default_factory=dict)
+    """By operator."""
+    busy_of: dict[str, float] = field(default_factory=dict)
+    """By instance that was read now."""
     cpu_s: dict[str, float] = field(default_factory=dict)
-    """By name of host or instance."""
+    """By host."""
     cpu_share: dict[str, float] = field(default_factory=dict)
     memory_share: dict[str, float] = field(default_factory=dict)
     missed: bool = False

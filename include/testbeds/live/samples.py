@@ -18,46 +18,54 @@ def observed_of(
     reading: LiveReading,
     before: Mapping[str, Mapping[str, Any]],
     instances: Iterable[LiveInstance],
+    scale: float,
 ) -> dict[str, dict[str, Any]]:
     """Counters of an observer at this observation, for differences at its next one.
 
-    A second observation of the same reading keeps the busy shares.
+    A second observation of the same reading keeps the busy shares. ``scale``: seconds of the run
+    per second of wall time.
     """
     wall = {"us": reading.wall_us}
-    busy = busy_shares(reading, before, instances) if wall != before.get("wall") else None
+    busy = None
+    if wall != before.get("wall"):
+        passed_s = (reading.wall_us - before.get("wall", wall)["us"]) / 1e6 * scale
+        busy = busy_shares(reading.busy_of, before.get("busy_of", {}), passed_s, instances)
     return {
         "arrived": reading.arrived,
         "completed": reading.completed,
         "recorded": reading.recorded,
         "late": reading.late,
-        "cpu_s": reading.cpu_s,
+        "busy_of": reading.busy_of,
         "wall": wall,
         "busy": dict(before.get("busy", {})) if busy is None else busy,
     }
 
 
 def busy_shares(
-    reading: LiveReading,
-    before: Mapping[str, Mapping[str, Any]],
+    now_s: Mapping[str, float],
+    before_s: Mapping[str, float],
+    passed_s: float,
     instances: Iterable[LiveInstance],
 ) -> dict[str, tuple[float, float]]:
-    """Mean and highest CPU share of a core by operator, over its instances since ``before``.
-
-    Stands for busy time, which containers do not meter. Instances count after two readings.
-    """
-    used_s, since_us = before.get("cpu_s", {}), before.get("wall", {}).get("us", reading.wall_us)
-    passed_s = (reading.wall_us - since_us) / 1e6
+    """Mean and highest share of time that the instances of each operator worked."""
     shares: dict[str, list[float]] = {}
     for instance in instances:
-        if (
-            passed_s > 0
-            and instance.serves
-            and instance.name in used_s
-            and instance.name in reading.cpu_s
-        ):
-            share = (reading.cpu_s[instance.name] - used_s[instance.name]) / passed_s
-            shares.setdefault(instance.operator, []).append(min(1.0, max(0.0, share)))
+        share = busy_share(instance.name, now_s, before_s, passed_s)
+        if instance.serves and share is not None:
+            shares.setdefault(instance.operator, []).append(share)
     return {name: (round(fmean(each), 4), round(max(each), 4)) for name, each in shares.items()}
+
+
+def busy_share(
+    name: str, now_s: Mapping[str, float], before_s: Mapping[str, float], passed_s: float
+) -> float | None:
+    """Share of the time that passed for which an instance worked; absent before two readings.
+
+    It is told when an item is done, so a long one may count for a reading too late.
+    """
+    if passed_s <= 0 or name not in now_s or name not in before_s:
+        return None
+    return round(min(1.0, max(0.0, (now_s[name] - before_s[name]) / passed_s)), 4)
 
 
 def operator_samples(
@@ -76,6 +84,7 @@ def operator_samples(
             busiest_share=busy.get(name, NOT_READ)[1],
             arrived_in_all=reading.arrived[name],
             completed_in_all=reading.completed[name],
+            busy_in_all_s=reading.busy_s.get(name),
             late_share=late_share(name, reading, observed),
         )
         for name in topology.operator_names

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +11,7 @@ import redis
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
-from include.testbeds.live.operators.ledger import sent_key
+from include.testbeds.live.operators.ledger import busy_key, sent_key
 from include.testbeds.live.services import Services
 
 TIMEOUT_S = 5.0
@@ -22,11 +22,15 @@ PROVIDER = "provider"
 
 @dataclass(frozen=True, slots=True)
 class ItemCounts:
-    """Items since the run began: published per source, received and processed per operator."""
+    """Items since the run began: published per source, received and processed per operator.
+
+    ``busy_us`` are microseconds of work by operator and instance.
+    """
 
     sent: dict[str, int]
     received: dict[str, int]
     done: dict[str, int]
+    busy_us: dict[str, dict[str, int]]
 
 
 class SharedState:
@@ -62,8 +66,11 @@ class SharedState:
         for first in range(0, len(keys), PAGE_KEYS):
             self.redis.unlink(*keys[first : first + PAGE_KEYS])
 
-    def counts(self, targets_of: dict[str, Sequence[str]]) -> ItemCounts:
-        """Current counts in the ledger. ``targets_of``: operators fed by each source.
+    def counts(
+        self, targets_of: Mapping[str, Sequence[str]], operators: Sequence[str] = ()
+    ) -> ItemCounts:
+        """Current counts in the ledger. ``targets_of``: operators fed by each source;
+        ``operators``: those whose busy times are read.
 
         An item may be processed before its producer has counted it, so an operator has received
         at least as many items as it has processed.
@@ -74,7 +81,10 @@ class SharedState:
             pipe.bitcount(key)
         for source in targets_of:
             pipe.hget(sent_key(self._run, source), "count")
+        for operator in operators:
+            pipe.hgetall(busy_key(self._run, operator))
         answers = pipe.execute()
+        busy = answers[len(keys) + len(targets_of) :]
         received: defaultdict[str, int] = defaultdict(int)
         done: defaultdict[str, int] = defaultdict(int)
         for key, count in zip(keys, answers, strict=False):
@@ -82,14 +92,18 @@ class SharedState:
             (done if kind == "done" else received)[operator] += count
         sent = {
             source: int(count or 0)
-            for source, count in zip(targets_of, answers[len(keys) :], strict=True)
+            for source, count in zip(targets_of, answers[len(keys) :], strict=False)
         }
         for source, targets in targets_of.items():
             for operator in targets:
                 received[operator] += sent[source]
         for operator, count in done.items():
             received[operator] = max(received[operator], count)
-        return ItemCounts(sent, dict(received), dict(done))
+        busy_us = {
+            operator: {name.decode(): int(us) for name, us in of.items()}
+            for operator, of in zip(operators, busy, strict=True)
+        }
+        return ItemCounts(sent, dict(received), dict(done), busy_us)
 
     def provider(self) -> dict[str, str]:
         """The data provider's last report; empty before the first."""

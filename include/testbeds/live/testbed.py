@@ -107,7 +107,8 @@ class LiveTestbed(RealTimeTestbed[LiveHost, LiveInstance]):
 
     def _operators(self, before: Watch) -> tuple[dict[str, OperatorSample], Watch]:
         state = self._state
-        now = observed_of(state.reading, before, state.fleet.instances.values())
+        instances, scale = state.fleet.instances.values(), state.clock.scale
+        now = observed_of(state.reading, before, instances, scale)
         seen_before = {**before, "busy": now["busy"]}
         return operator_samples(state.config.topology, state.reading, seen_before), now
 

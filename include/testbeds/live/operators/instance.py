@@ -64,7 +64,9 @@ class Instance(BrokerConnection[Processed]):
         )
         code = relay if settings.burn else CODES.get(settings.operator, relay)
         self._process = code(place)
-        self._ledger = Ledger(self._redis, settings.run, settings.operator)
+        self._ledger = Ledger(self._redis, settings.run, settings.operator, settings.instance)
+        self._busy_us = 0
+        """Time on items that the ledger does not have yet."""
         self.processed = 0
         """Number of items since it was started."""
         self._waiting: deque[tuple[int, Any, bytes]] = deque()
@@ -122,6 +124,7 @@ class Instance(BrokerConnection[Processed]):
             self._ledger.reject(str(props.message_id), str(error))
             self._log("rejected", item=props.message_id, why=str(error))
         last = self._send(item, outputs, started_us) if item else 0
+        self._busy_us += wire.now_us() - started_us
         self._confirms.add(Processed(tag, item.id if item else None, outputs), last)
 
     def _send(self, item: wire.Item, outputs: Sequence[Output], started_us: int) -> int:
@@ -167,7 +170,8 @@ class Instance(BrokerConnection[Processed]):
                 outputs = ((output.target, output.id) for output in processed.outputs)
                 notes.add(processed.item, outputs)
         if last_tag:
-            self._ledger.write(notes)
+            self._ledger.write(notes, self._busy_us)
+            self._busy_us = 0
             self._channel.basic_ack(last_tag, multiple=True)
 
     # Ending

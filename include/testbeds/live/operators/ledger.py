@@ -10,6 +10,7 @@ Keys in Redis, all below the prefix of the run:
 * ``<run>:sent:<source>`` hash: ``count`` and ``highest`` number confirmed (by the data provider)
 * ``<run>:emitted:<operator>:<path>`` bitmap: items confirmed into the queue of this operator
 * ``<run>:done:<operator>:<path>`` bitmap: items this operator has processed
+* ``<run>:busy:<operator>`` hash by instance: microseconds that it worked on items
 * ``<run>:repeated`` hash by operator: items that came again after they had been processed
 * ``<run>:rejected:<operator>`` hash by item id: items this operator could not read, and why
 """
@@ -32,15 +33,16 @@ local function mark(key, numbers)
   return already
 end
 local done, repeated = tonumber(ARGV[1]), 0
-for i = 2, #KEYS do
-  local already = mark(KEYS[i], ARGV[i + 1])
-  if i <= done + 1 then repeated = repeated + already end
+redis.call('HINCRBY', KEYS[2], ARGV[3], ARGV[4])
+for i = 3, #KEYS do
+  local already = mark(KEYS[i], ARGV[i + 2])
+  if i <= done + 2 then repeated = repeated + already end
 end
 if repeated > 0 then redis.call('HINCRBY', KEYS[1], ARGV[2], repeated) end
 return repeated
 """
-"""KEYS: hash of repetitions, bitmaps of done items, bitmaps of emitted items. ARGV: number of
-bitmaps of done items, the operator, then the numbers of each bitmap."""
+"""KEYS: hashes of repetitions and busy times, bitmaps of done items, bitmaps of emitted items.
+ARGV: number of bitmaps of done items, operator, instance, its microseconds, numbers by bitmap."""
 
 
 def sent_key(run: str, source: str) -> str:
@@ -56,6 +58,11 @@ def emitted_key(run: str, operator: str, path: str) -> str:
 def done_key(run: str, operator: str, path: str) -> str:
     """Bitmap of the items that an operator has processed."""
     return f"{run}:done:{operator}:{path}"
+
+
+def busy_key(run: str, operator: str) -> str:
+    """Hash of the microseconds that instances of an operator worked, by instance."""
+    return f"{run}:busy:{operator}"
 
 
 def repeated_key(run: str) -> str:
@@ -85,21 +92,24 @@ class Notes:
 class Ledger:
     """Writes the notes of one operator's instance."""
 
-    def __init__(self, redis: Any, run: str, operator: str) -> None:
+    def __init__(self, redis: Any, run: str, operator: str, instance: str) -> None:
         self._redis = redis
         self._run = run
         self._operator = operator
+        self._instance = instance
         self._note = redis.register_script(NOTE)
 
-    def write(self, notes: Notes) -> int:
-        """Write all notes at once; returns how many items had been processed before."""
+    def write(self, notes: Notes, busy_us: int = 0) -> int:
+        """Write all notes at once, and that they took ``busy_us`` of work; returns how many items
+        had been processed before."""
         run, operator = self._run, self._operator
-        keys = [repeated_key(run)]
+        keys = [repeated_key(run), busy_key(run, operator)]
         keys += [done_key(run, operator, path) for path in notes.done]
         keys += [emitted_key(run, target, path) for target, path in notes.emitted]
         numbers = [*notes.done.values(), *notes.emitted.values()]
         lists = [" ".join(map(str, some)) for some in numbers]
-        return int(self._note(keys=keys, args=[len(notes.done), operator, *lists]))
+        about = (len(notes.done), operator, self._instance, busy_us)
+        return int(self._note(keys=keys, args=[*about, *lists]))
 
     def reject(self, item_id: str, why: str) -> None:
         """Record an unreadable item and the reason."""
