@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import time
+from dataclasses import replace
 
 import pytest
 
@@ -164,6 +165,20 @@ def test_a_run_may_be_faster_than_the_wall():
         live.advance_until_event("instance_crash", 15)
         live.apply(StartInstance(FRONT, "host-1"))
         live.assert_nothing_lost()
+
+
+def test_who_works_all_the_time_is_busy_all_the_time_on_a_host_of_a_third_of_a_core():
+    with live_run(rate=200, flavor=replace(FLAVOR, vcpus=0.35)) as live:
+        live.deploy()
+        live.testbed.advance_to(10)
+        live.testbed.observe()
+        live.testbed.advance_to(25)
+        seen = live.testbed.observe()
+        front = seen.operators[FRONT]
+        (instance,) = seen.serving(FRONT)
+        assert front.waiting_items > 500
+        assert min(front.busy_share, front.busiest_share, instance.cpu_share) > 0.8
+        assert 15 < front.busy_in_all_s <= seen.now_s
 
 
 def test_the_reaper_lists_dead_runs_and_removes_them_when_told():

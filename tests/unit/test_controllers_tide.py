@@ -59,21 +59,6 @@ class TestWhatItKnows:
             )
             assert following == pytest.approx(flow.per_item[:, column].sum())
 
-    @pytest.mark.parametrize(
-        ("vcpus", "counted_s", "service_s"), [(4, None, 0.1), (0.5, None, 0.2), (0.5, 3.0, 0.1)]
-    )
-    def test_cpu_of_a_host_of_half_a_core_is_twice_the_time(
-        self, vcpus: float, counted_s: float | None, service_s: float
-    ) -> None:
-        """7.5 s of CPU for 75 items; not where the time that instances work is counted itself."""
-        setting = a_setting()
-        flow = Flow(replace(setting, flavor=replace(setting.flavor, vcpus=vcpus)))
-        observation = read({"O1": 75}, {"O1": 75}, busy=0.5)
-        sample = structs.replace(observation.operators["O1"], busy_in_all_s=counted_s)
-        observation = replace(observation, operators={"O1": sample})
-        load = load_of(learned(SEEN_BEFORE, observation, flow, 15.0), flow)
-        assert load.service_s[flow.row["O1"]] == pytest.approx(service_s)
-
     def test_before_cpu_is_read_items_took_what_the_fastest_one_took(self) -> None:
         """Instances are read twice before their CPU is known; o_slo would say far too much."""
         observation = read({"O1": 75}, {"O1": 75})
