@@ -221,7 +221,9 @@ def advise(  # noqa: PLR0913  options of a command
             case = keep_case(request, out)
             for note in case.job.notes:
                 say_step(f"note: {note}")
-            typer.echo(f"Replaying {len(case.policies)} policies, {replays} of each ...")
+            policies = len(case.policies)
+            noun = "policy" if policies == 1 else "policies"
+            typer.echo(f"Replaying {policies} {noun}, {replays} of each ...")
             answer = answer_to(case, out, say_step)
         published = publish_answer(answer, out)
     typer.echo(f"\n{advice_table(answer)}")

@@ -43,8 +43,11 @@ def memory_adapter(kind: type) -> TypeAdapter[Any]:
 
 
 def _first_instances(controller: Controller) -> Iterator[str]:
-    known = controller.setting.topology.operator_names
-    for name, instances in controller.initial_instances().items():
+    known, first = controller.setting.topology.operator_names, controller.initial_instances()
+    if not isinstance(first, Mapping):
+        yield f"initial_instances: return a mapping from operators to numbers, got {first!r:.40}"
+        return
+    for name, instances in first.items():
         if name not in known:
             yield f"initial_instances: {unknown_name('operator', name, known)}"
         elif not isinstance(instances, Integral) or instances < 0:

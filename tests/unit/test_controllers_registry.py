@@ -51,6 +51,10 @@ class Elsewhere(Mine):
     def initial_instances(self):
         return {"O1": 1.5, "O99": 1}
 
+class Lists(Mine):
+    def initial_instances(self):
+        return ["O1"]
+
 class Keeps(Mine):
     def initial_memory(self):
         return object()
@@ -126,6 +130,7 @@ def test_an_installed_package_announces_one_and_a_broken_one_is_left_out_of_list
         ("of_somebody:Leaves", "__init__ failed (SystemExit: 0); correct it in "),
         ("of_somebody:Never", "interval_s must be above 0, got 0"),
         ("of_somebody:Complains", "of_somebody:Complains: use another one"),
+        ("of_somebody:Lists", "return a mapping from operators to numbers, got ['O1']"),
         ("of_somebody:Keeps", "memory cannot be stored (PydanticSerializationError: "),
         ("of_somebody:Forward", "decide is called with memory and observation, which it does not"),
         ("of_somebody:Untyped", "whose type cannot be read (NameError: name 'Speed' is not"),
