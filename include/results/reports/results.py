@@ -61,7 +61,7 @@ _OUTCOMES = (
     "end_to_end_near_real_time_compliance_percent", "unprocessed_items", "strict_total_cost",
     "end_to_end_near_real_time_total_cost", "host_hours", "resource_cost", "total_cost",
     "real_time_compliance_percent", "relaxed_compliance_percent", "latency_p50_ms",
-    "latency_p95_ms", "scaling_events", "host_events", "utility_percent",
+    "latency_p95_ms", "scaling_events", "items_in_pauses", "host_events", "utility_percent",
 )  # fmt: skip
 NEEDED = frozenset({"runs", "outcomes", "publications"})
 PAGE_RUNS = 50

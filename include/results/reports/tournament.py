@@ -41,6 +41,7 @@ METRICS: Mapping[str, tuple[str, int, bool]] = {
     "latency_p50_ms": ("latency p50, s", 3, False),
     "latency_p95_ms": ("latency p95, s", 3, False),
     "scaling_events": ("scaling events", 1, False),
+    "items_in_pauses": ("items in pauses", 0, False),
     "host_events": ("host events", 1, False),
     "utility_percent": ("utility, %", 1, True),
 }

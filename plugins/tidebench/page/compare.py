@@ -31,7 +31,8 @@ FIRST = (
     "strict_total_cost", "strict_near_real_time_compliance_percent",
     "strict_relaxed_compliance_percent", "end_to_end_near_real_time_total_cost",
     "end_to_end_near_real_time_compliance_percent", "age_p95_ms", "unprocessed_items",
-    "host_hours", "resource_cost", "total_regret", "scaling_events", "utility_percent",
+    "host_hours", "resource_cost", "total_regret", "scaling_events", "items_in_pauses",
+    "host_events", "utility_percent",
 )  # fmt: skip
 """Outcomes that most readers want; the others are folded."""
 COST = (
@@ -111,7 +112,9 @@ def compared(database_url: str, root: Path, chosen: Sequence[str], by: str) -> M
         "What was run": over_cases(_given(name, runs) for name in GIVEN),
         "What came of it": first,
         "More of what came of it": others,
-        "Scaling": over_cases(_lines("scaling_total", tables_by_run)),
+        "Scaling": over_cases(
+            line for line in _lines("scaling_total", tables_by_run) if line.name not in FIRST
+        ),
         "Utilisation": over_cases(_lines("utilisation", tables_by_run)),
     }
     return {
