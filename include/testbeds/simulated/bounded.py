@@ -17,14 +17,11 @@ slower, and only what asks for bounded buffers comes here.
 from __future__ import annotations
 
 from include.testbeds.simulated.kernel import (
-    BLOCK,
     BUSY,
-    BUSY_US,
     DONE,
     DONE_US,
     DRAWN,
     DRAWS_DRY,
-    EDGE,
     FILLED,
     H_ARRIVAL,
     H_BORN,
@@ -32,27 +29,19 @@ from include.testbeds.simulated.kernel import (
     H_EDGE,
     H_PUBLISHED,
     HELD,
-    HELD_COLUMNS,
-    ITEM_ARRIVAL,
-    ITEM_BORN,
-    ITEM_PUBLISHED,
     KIND,
     LAST_DEAL,
-    LATENCY_US,
-    NUMBER,
-    NUMBERED,
     OPEN,
-    ORPHANS,
     PLACES_FULL,
     READY_US,
     RESUME_US,
     SERVERS,
-    SPEED_PERMILLE,
-    START_US,
-    WORK,
     _after_stalls,
+    _begin,
     _finish,
+    _hold,
     _publish,
+    _take_held,
 )
 from include.testbeds.simulated.rings import ARRIVAL, BORN, HEAD, PUBLISHED, TAIL, tidy
 from include.testbeds.virtual.jit import compiled, inlined
@@ -105,51 +94,24 @@ def _next_deal(o, now_us, before_us, net):
 def _deal(o, edge, s, dealt_us, net):
     """Bind the head of an edge to server ``s``. From a source it is sent only now; what is dealt
     out again was sent before it (``QueueingNetwork`` sees to it that it does not look like new)."""
-    items, held, holding = net.items, net.held, net.holding
-    head, k = net.edges[edge, HEAD], net.holding[o, s, HELD]
-    published_us, born_us = items[head, PUBLISHED], items[head, BORN]
-    if published_us == born_us:
+    head = net.edges[edge, HEAD]
+    published_us = net.items[head, PUBLISHED]
+    if published_us == net.items[head, BORN]:
         published_us = dealt_us
-    held[o, s, k, H_ARRIVAL], held[o, s, k, H_PUBLISHED] = items[head, ARRIVAL], published_us
-    held[o, s, k, H_BORN], held[o, s, k, H_EDGE] = born_us, edge
-    held[o, s, k, H_DEALT_US] = dealt_us
-    holding[o, s, HELD] = k + 1
-    holding[o, s, LAST_DEAL] += net.turn[o, s]
-    net.edges[edge, HEAD] = head + 1
+    net.holding[o, s, LAST_DEAL] += net.turn[o, s]
+    _hold(o, s, edge, published_us, dealt_us, net)
 
 
 @compiled
 def _start(o, s, start_us, net):
     """Server ``s``, which is free, begins with the first item that it holds."""
-    servers, held, nodes = net.servers, net.held, net.nodes
-    draw = nodes[o, DRAWN]
-    if nodes[o, ORPHANS] > 0:
-        nodes[o, ORPHANS] -= 1
-        number = net.orphans[o, nodes[o, ORPHANS]]
-    else:
-        number = nodes[o, NUMBERED]
-        nodes[o, NUMBERED] = number + 1
-    busy_us = net.service_us[o, draw & (BLOCK - 1)]
-    if servers[o, s, SPEED_PERMILLE] != 1000:
-        busy_us = busy_us * 1000 // servers[o, s, SPEED_PERMILLE]
-    nodes[o, DRAWN] = draw + 1
-    servers[o, s, BUSY] = 1
-    servers[o, s, WORK] = o
-    servers[o, s, BUSY_US] += busy_us
-    servers[o, s, NUMBER] = number
-    servers[o, s, EDGE] = held[o, s, 0, H_EDGE]
-    servers[o, s, ITEM_ARRIVAL] = max(held[o, s, 0, H_ARRIVAL], held[o, s, 0, H_PUBLISHED])
-    servers[o, s, ITEM_PUBLISHED] = held[o, s, 0, H_PUBLISHED]
-    servers[o, s, ITEM_BORN] = held[o, s, 0, H_BORN]
-    servers[o, s, START_US] = start_us
-    servers[o, s, DONE_US] = start_us + busy_us
-    servers[o, s, LATENCY_US] = net.latency_us[o, draw & (BLOCK - 1)]
-    net.free_us[o, s] = start_us + busy_us
-    net.holding[o, s, HELD] -= 1
+    held = net.held
+    edge, born_us = held[o, s, 0, H_EDGE], held[o, s, 0, H_BORN]
+    published_us = held[o, s, 0, H_PUBLISHED]
+    arrival_us = max(held[o, s, 0, H_ARRIVAL], published_us)
+    _begin(o, s, o, start_us, edge, arrival_us, published_us, born_us, net)
+    _take_held(o, s, net)
     net.restored[o, s] = max(net.restored[o, s] - 1, 0)
-    for k in range(net.holding[o, s, HELD]):
-        for c in range(HELD_COLUMNS):
-            held[o, s, k, c] = held[o, s, k + 1, c]
 
 
 @inlined
@@ -207,22 +169,7 @@ def advance(net, until_us, sample_every, resolution_us, transfers):
                 return PLACES_FULL * KIND
             _deal(o, edge, s, at_us, net)
         elif o >= 0:
-            code = _finish(
-                o,
-                s,
-                sample_every,
-                resolution_us,
-                transfers,
-                net.out_first,
-                net.out_edge,
-                net.ratio,
-                items,
-                edges,
-                servers,
-                nodes,
-                net.records,
-                net.recorded,
-            )
+            code = _finish(o, s, sample_every, resolution_us, transfers, net)
             if code != DONE:
                 return code
         else:

@@ -153,50 +153,36 @@ def _publish(source, until_us, net):
 
 
 @inlined
-def _finish(
-    o,
-    s,
-    sample_every,
-    resolution_us,
-    transfers,
-    out_first,
-    out_edge,
-    ratio,
-    items,
-    edges,
-    servers,
-    nodes,
-    records,
-    recorded,
-):
+def _finish(o, s, sample_every, resolution_us, transfers, net):
     """The item in service at server ``s`` is done: emit, count and, if sampled, record it.
 
     Returns DONE, or what must grow first; then nothing has changed.
     """
+    servers, records, ratio = net.servers, net.records, net.ratio
     number, done_us, w = servers[o, s, NUMBER], servers[o, s, DONE_US], servers[o, s, WORK]
     sampled = number % sample_every == 0
-    if sampled and recorded[0] >= records.shape[0]:
+    if sampled and net.recorded[0] >= records.shape[0]:
         return RECORDS_FULL * KIND
-    full = make_space(w, number, out_first, out_edge, ratio, items, edges)
+    full = make_space(w, number, net.out_first, net.out_edge, ratio, net.items, net.edges)
     if full >= 0:
         return EDGE_FULL * KIND + full
     latency_us, born_us = servers[o, s, LATENCY_US], servers[o, s, ITEM_BORN]
     arrival_us = done_us + latency_us
-    for k in range(out_first[w], out_first[w + 1]):
-        e = out_edge[k]
+    for k in range(net.out_first[w], net.out_first[w + 1]):
+        e = net.out_edge[k]
         for _ in range(emitted(number, ratio[e, 0], ratio[e, 1])):
-            put(e, arrival_us, done_us, born_us, items, edges)
+            put(e, arrival_us, done_us, born_us, net.items, net.edges)
     servers[o, s, BUSY] = 0
-    nodes[w, COMPLETED] += 1
+    net.nodes[w, COMPLETED] += 1
     if sampled:
-        n = recorded[0]
+        n = net.recorded[0]
         stamp_us = servers[o, s, ITEM_PUBLISHED] // resolution_us * resolution_us
         records[n, R_OPERATOR], records[n, R_INSTANCE] = w, servers[o, s, INSTANCE]
         records[n, R_NUMBER], records[n, R_DONE_US] = number, done_us
         records[n, R_DURATION_US] = done_us - stamp_us
         records[n, R_WAIT_US] = servers[o, s, START_US] - servers[o, s, ITEM_ARRIVAL]
         records[n, R_AGE_US] = done_us - born_us + (latency_us if transfers else 0)
-        recorded[0] = n + 1
+        net.recorded[0] = n + 1
     return DONE
 
 
@@ -222,15 +208,38 @@ def _after_stalls(o, start_us, stalls_us):
 
 
 @inlined
-def _deal(o, until_us, prefetch, in_first, items, edges, servers, nodes, held, holding):
+def _hold(o, s, edge, published_us, dealt_us, net):
+    """Bind the head of an edge to server ``s``, behind what that holds."""
+    items, held = net.items, net.held
+    head, k = net.edges[edge, HEAD], net.holding[o, s, HELD]
+    held[o, s, k, H_ARRIVAL], held[o, s, k, H_PUBLISHED] = items[head, ARRIVAL], published_us
+    held[o, s, k, H_BORN], held[o, s, k, H_EDGE] = items[head, BORN], edge
+    held[o, s, k, H_DEALT_US] = dealt_us
+    net.holding[o, s, HELD] = k + 1
+    net.edges[edge, HEAD] = head + 1
+
+
+@inlined
+def _take_held(o, s, net):
+    """Remove the first item that server ``s`` holds."""
+    net.holding[o, s, HELD] -= 1
+    for k in range(net.holding[o, s, HELD]):
+        for c in range(HELD_COLUMNS):
+            net.held[o, s, k, c] = net.held[o, s, k + 1, c]
+
+
+@inlined
+def _deal(o, until_us, net):
     """Hand the next item of operator ``o`` to a server, if a broker does so before ``until_us``.
 
     It hands the head of an edge to a server that has less than ``prefetch`` items of the edge,
     in turn; one that has as many may have another once it is done with one. False when it does
     not yet.
     """
+    items, edges, servers, nodes = net.items, net.edges, net.servers, net.nodes
+    prefetch, held, holding = net.prefetch[0], net.held, net.holding
     dealt_us, edge, slot = until_us, -1, -1
-    for e in range(in_first[o], in_first[o + 1]):
+    for e in range(net.in_first[o], net.in_first[o + 1]):
         head = edges[e, HEAD]
         if head == edges[e, TAIL] or items[head, ARRIVAL] >= dealt_us:
             continue
@@ -252,17 +261,41 @@ def _deal(o, until_us, prefetch, in_first, items, edges, servers, nodes, held, h
                 dealt_us, edge, slot = at_us, e, s
     if edge < 0:
         return False
-    head, last = edges[edge, HEAD], 0
+    last = 0
     for s in range(nodes[o, SERVERS]):
         last = max(last, holding[o, s, LAST_DEAL])
-    k = holding[o, slot, HELD]
-    held[o, slot, k, H_ARRIVAL] = items[head, ARRIVAL]
-    held[o, slot, k, H_PUBLISHED] = items[head, PUBLISHED]
-    held[o, slot, k, H_BORN] = items[head, BORN]
-    held[o, slot, k, H_EDGE], held[o, slot, k, H_DEALT_US] = edge, dealt_us
-    holding[o, slot, HELD], holding[o, slot, LAST_DEAL] = k + 1, last + 1
-    edges[edge, HEAD] = head + 1
+    holding[o, slot, LAST_DEAL] = last + 1
+    _hold(o, slot, edge, items[edges[edge, HEAD], PUBLISHED], dealt_us, net)
     return True
+
+
+@inlined
+def _begin(o, s, w, start_us, edge, arrival_us, published_us, born_us, net):
+    """Server ``s`` of operator ``o``, which is free, begins with an item of operator ``w``."""
+    servers, nodes = net.servers, net.nodes
+    draw = nodes[w, DRAWN]
+    if nodes[w, ORPHANS] > 0:
+        nodes[w, ORPHANS] -= 1
+        number = net.orphans[w, nodes[w, ORPHANS]]
+    else:
+        number = nodes[w, NUMBERED]
+        nodes[w, NUMBERED] = number + 1
+    busy_us = net.service_us[w, draw & (BLOCK - 1)]
+    if servers[o, s, SPEED_PERMILLE] != 1000:
+        busy_us = busy_us * 1000 // servers[o, s, SPEED_PERMILLE]
+    nodes[w, DRAWN] = draw + 1
+    net.free_us[o, s] = start_us + busy_us
+    servers[o, s, BUSY] = 1
+    servers[o, s, WORK] = w
+    servers[o, s, BUSY_US] += busy_us
+    servers[o, s, NUMBER] = number
+    servers[o, s, EDGE] = edge
+    servers[o, s, ITEM_ARRIVAL] = arrival_us
+    servers[o, s, ITEM_PUBLISHED] = published_us
+    servers[o, s, ITEM_BORN] = born_us
+    servers[o, s, START_US] = start_us
+    servers[o, s, DONE_US] = start_us + busy_us
+    servers[o, s, LATENCY_US] = net.latency_us[w, draw & (BLOCK - 1)]
 
 
 @compiled
@@ -272,13 +305,9 @@ def _serve(o, until_us, sample_every, resolution_us, transfers, net):
     An item of the chained operator goes before one of ``o`` that would not start earlier.
     """
     items, edges, servers, free_us = net.items, net.edges, net.servers, net.free_us
-    nodes, orphans, stalls_us = net.nodes, net.orphans, net.stalls_us
-    service_us, latency_us = net.service_us, net.latency_us
-    out_first, out_edge, ratio = net.out_first, net.out_edge, net.ratio
-    records, recorded = net.records, net.recorded
-    prefetch, held, holding = net.prefetch[0], net.held, net.holding
+    nodes, stalls_us, held, holding = net.nodes, net.stalls_us, net.held, net.holding
     first, last, slots = net.in_first[o], net.in_first[o + 1], nodes[o, SERVERS]
-    chained, chained_edge, i = net.chained[o], -1, -1
+    prefetch, chained, chained_edge, i = net.prefetch[0], net.chained[o], -1, -1
     while True:
         e, w, s, start_us = -1, o, -1, until_us
         if prefetch:
@@ -289,18 +318,7 @@ def _serve(o, until_us, sample_every, resolution_us, transfers, net):
                     if freed_us < start_us:
                         s, start_us = slot, freed_us
             # What is dealt before that may start earlier, on a server that has nothing to do.
-            if _deal(
-                o,
-                start_us,
-                prefetch,
-                net.in_first,
-                items,
-                edges,
-                servers,
-                nodes,
-                held,
-                holding,
-            ):
+            if _deal(o, start_us, net):
                 continue
             if s < 0:
                 break
@@ -335,57 +353,17 @@ def _serve(o, until_us, sample_every, resolution_us, transfers, net):
             if arrival_us >= until_us or start_us >= until_us:
                 break
             published_us, born_us = items[i, PUBLISHED], items[i, BORN]
-        draw = nodes[w, DRAWN]
-        if draw >= nodes[w, FILLED]:
+        if nodes[w, DRAWN] >= nodes[w, FILLED]:
             return DRAWS_DRY * KIND + w
         if servers[o, s, BUSY]:
-            code = _finish(
-                o,
-                s,
-                sample_every,
-                resolution_us,
-                transfers,
-                out_first,
-                out_edge,
-                ratio,
-                items,
-                edges,
-                servers,
-                nodes,
-                records,
-                recorded,
-            )
+            code = _finish(o, s, sample_every, resolution_us, transfers, net)
             if code != DONE:
                 return code
-        if nodes[w, ORPHANS] > 0:
-            nodes[w, ORPHANS] -= 1
-            number = orphans[w, nodes[w, ORPHANS]]
-        else:
-            number = nodes[w, NUMBERED]
-            nodes[w, NUMBERED] = number + 1
-        busy_us = service_us[w, draw & (BLOCK - 1)]
-        if servers[o, s, SPEED_PERMILLE] != 1000:
-            busy_us = busy_us * 1000 // servers[o, s, SPEED_PERMILLE]
-        nodes[w, DRAWN] = draw + 1
         if prefetch:
-            holding[o, s, HELD] -= 1
-            for k in range(holding[o, s, HELD]):
-                for c in range(HELD_COLUMNS):
-                    held[o, s, k, c] = held[o, s, k + 1, c]
+            _take_held(o, s, net)
         else:
             edges[e, HEAD] = i + 1
-        free_us[o, s] = start_us + busy_us
-        servers[o, s, BUSY] = 1
-        servers[o, s, WORK] = w
-        servers[o, s, BUSY_US] += busy_us
-        servers[o, s, NUMBER] = number
-        servers[o, s, EDGE] = e
-        servers[o, s, ITEM_ARRIVAL] = arrival_us
-        servers[o, s, ITEM_PUBLISHED] = published_us
-        servers[o, s, ITEM_BORN] = born_us
-        servers[o, s, START_US] = start_us
-        servers[o, s, DONE_US] = start_us + busy_us
-        servers[o, s, LATENCY_US] = latency_us[w, draw & (BLOCK - 1)]
+        _begin(o, s, w, start_us, e, arrival_us, published_us, born_us, net)
     return DONE
 
 
@@ -410,22 +388,7 @@ def advance(net, until_us, sample_every, resolution_us, transfers):
             return code
         for s in range(net.nodes[o, SERVERS]):
             if net.servers[o, s, BUSY] and net.servers[o, s, DONE_US] < until_us:
-                code = _finish(
-                    o,
-                    s,
-                    sample_every,
-                    resolution_us,
-                    transfers,
-                    net.out_first,
-                    net.out_edge,
-                    net.ratio,
-                    net.items,
-                    net.edges,
-                    net.servers,
-                    net.nodes,
-                    net.records,
-                    net.recorded,
-                )
+                code = _finish(o, s, sample_every, resolution_us, transfers, net)
                 if code != DONE:
                     return code
         for e in range(net.in_first[o], net.in_first[o + 1]):
