@@ -17,7 +17,7 @@ from include.testbeds.flow.samples import ItemSampler
 from include.testbeds.flow.tenants import Tenants
 from include.testbeds.virtual.cloud import us
 from include.testbeds.virtual.fleet import VirtualFleet, there_for_s
-from include.testbeds.virtual.monitor import Noise, VirtualMonitor, VirtualReading, late_ms
+from include.testbeds.virtual.monitor import Noise, VirtualMonitor, VirtualReading
 from include.testbeds.virtual.tables import Taken
 
 NOISE_WIDTH = 1024
@@ -73,12 +73,8 @@ class FlowMonitor(VirtualMonitor):
     def of(cls, queues: FluidQueues, tenants: Tenants) -> FlowMonitor:
         """A monitor of queues that has read nothing."""
         calibration, draws = queues.calibration, queues.draws
-        topology = queues.config.topology
         return cls(
-            names=queues.names,
-            order=topology.operator_names,
-            homes=tuple(topology.operator[name].runs_in or name for name in queues.names),
-            late_ms=late_ms([topology.operator[name] for name in queues.names]),
+            topology=queues.config.topology,
             noise=Noise(draws, calibration, NOISE_WIDTH, kinds=2),
             queues=queues,
             sampler=ItemSampler(queues.names, calibration, draws),
@@ -108,7 +104,7 @@ class FlowMonitor(VirtualMonitor):
         period_s = period_us / 1e6
         self._read_instances(now_us, period_us, fleet, used_s / period_s)
         self._read_hosts(now_us, period_us, fleet, host_used_s / period_s)
-        if self.queues.config.topology.tenants:
+        if self.topology.tenants:
             self.tenants.read(now_us / 1e6, sinks)
             samples = self.tenants.samples.values()
             self.keep("tenant", now_us, [self._worth(sample) for sample in samples])
@@ -155,7 +151,7 @@ class FlowMonitor(VirtualMonitor):
         self, now_us: int, period_us: int, fleet: VirtualFleet, used: np.ndarray
     ) -> None:
         up = np.array([one.number for one in fleet.leased() if one.up_us <= now_us], dtype=int)
-        held, operators = fleet.instances.values(), self.queues.config.topology.operator
+        held, operators = fleet.instances.values(), self.topology.operator
         on = [one.host for one in held]
         reserved_mb = [operators[one.operator].memory_mb for one in held]
         flavor, size = self.queues.config.flavor, fleet.hosts_leased + 1

@@ -12,7 +12,7 @@ from include.testbeds.simulated.job import slots_of_host
 from include.testbeds.simulated.network import LATER_US, QueueingNetwork
 from include.testbeds.virtual.busy import F64, I64
 from include.testbeds.virtual.fleet import VirtualFleet
-from include.testbeds.virtual.monitor import Noise, VirtualMonitor, late_ms
+from include.testbeds.virtual.monitor import Noise, VirtualMonitor
 
 NOISE_WIDTH = 128
 WAVES = 24
@@ -50,22 +50,19 @@ class SimulatedMonitor(VirtualMonitor):
 
     @classmethod
     def from_network(cls, network: QueueingNetwork, host: Capacity) -> SimulatedMonitor:
-        noise = Noise(network.draws, network.calibration, NOISE_WIDTH)
-        operators = [network.topology.operator[name] for name in network.names]
+        topology, rescale = network.topology, network.calibration.rescale
+        operators = [topology.operator[name] for name in network.names]
         needs = np.array([(op.cpu_cores, op.memory_mb) for op in operators])
-        rescale = network.calibration.rescale
-        if rescale and rescale.packs:  # an engine divides the memory of a host among its slots
-            needs[:, 1] = host.memory_mb / slots_of_host(host, network.topology)
+        packs = bool(rescale and rescale.packs)
+        if packs:  # an engine divides the memory of a host among its slots
+            needs[:, 1] = host.memory_mb / slots_of_host(host, topology)
         return cls(
-            names=network.names,
-            order=network.topology.operator_names,
-            homes=tuple(op.runs_in or op.name for op in operators),
-            late_ms=late_ms(operators),
-            noise=noise,
+            topology=topology,
+            noise=Noise(network.draws, network.calibration, NOISE_WIDTH),
             network=network,
             host=host,
             needs=needs,
-            packs=bool(rescale and rescale.packs),
+            packs=packs,
         )
 
     def read(self, now_us: int, period_us: int, fleet: VirtualFleet, *, missed: bool) -> None:
@@ -198,7 +195,6 @@ class SimulatedMonitor(VirtualMonitor):
         held_mb = self.network.calibration.held_mb
         if not held_mb:
             return [None] * len(operators)
-        topology = self.network.topology
         count = np.bincount(operators, minlength=len(self.names)).tolist()
         shares: list[float | None] = []
         for o in operators.tolist():
@@ -206,7 +202,7 @@ class SimulatedMonitor(VirtualMonitor):
             share = None
             if held is not None:
                 own_mb, shared_mb = held
-                memory_mb = topology.operator[self.names[o]].memory_mb
+                memory_mb = self.topology.operator[self.names[o]].memory_mb
                 share = round(min(1.0, (own_mb + shared_mb / count[o]) / memory_mb), 4)
             shares.append(share)
         return shares

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -11,7 +11,7 @@ import numpy as np
 
 from include.model.compliance import LEVELS
 from include.model.observation import HostSample, InstanceSample, OperatorSample
-from include.model.topology import Operator
+from include.model.topology import Topology
 from include.testbeds.base import ACTS, LAST_DURATIONS
 from include.testbeds.virtual.busy import F64, I64, Watch
 from include.testbeds.virtual.calibration import VirtualCalibration
@@ -27,11 +27,6 @@ from include.testbeds.virtual.tables import (
 
 NOISE_READINGS = 32
 NOTHING = (None, None, None)
-
-
-def late_ms(operators: Iterable[Operator]) -> F64:
-    """Highest durations that still are near real-time, by operator."""
-    return np.array([dict(LEVELS)["near_real_time"] * op.slo_ms for op in operators])
 
 
 @dataclass(slots=True)
@@ -91,15 +86,10 @@ class Noise:
 class VirtualMonitor:
     """Keeps the last reading, and measured columns until they are taken."""
 
-    names: tuple[str, ...]
-    """Operators in flow order: the rows of all arrays."""
-    order: tuple[str, ...]
-    """Operators in the order of the topology file."""
-    homes: tuple[str, ...]
-    """By row, the operator whose instances do the work: itself, or the one it runs in."""
-    late_ms: F64
-    """By row, the highest duration that still is near real-time."""
+    topology: Topology
     noise: Noise
+    names: tuple[str, ...] = field(init=False)
+    """Operators in flow order: the rows of all arrays."""
     reading: VirtualReading = field(init=False)
     counted: np.ndarray = field(init=False)
     """(2, operators): items that had arrived and were completed at the last reading."""
@@ -109,12 +99,16 @@ class VirtualMonitor:
     """(operators,): seconds that instances have worked so far."""
     watches: dict[str, Watch] = field(init=False)
     """By observer; the acting controller is ``ACTS``."""
+    _late_ms: F64 = field(init=False)
+    """By row, the highest duration that still is near real-time."""
     _durations_ms: list[tuple[float, ...]] = field(init=False)
     _unread: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
     _rows: dict[str, list[tuple[Any, ...]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        size = len(self.names)
+        self.names, operators = self.topology.flow_order, self.topology.operator
+        size, slo_ms = len(self.names), [operators[name].slo_ms for name in self.names]
+        self._late_ms = dict(LEVELS)["near_real_time"] * np.array(slo_ms)
         self.reading = VirtualReading([0] * size, capacity=[None] * size)
         self.counted = np.zeros((2, size), dtype=np.int64)
         self.recorded, self.busy_s = np.zeros((2, size), dtype=np.int64), np.zeros(size)
@@ -163,7 +157,7 @@ class VirtualMonitor:
         """The last recorded durations of every operator, oldest first."""
         if self._unread:
             operator, duration_ms = map(np.concatenate, zip(*self._unread, strict=True))
-            late = duration_ms > self.late_ms[operator]
+            late = duration_ms > self._late_ms[operator]
             kinds = (operator, operator[late])
             self.recorded += [np.bincount(kind, minlength=len(self.names)) for kind in kinds]
             by_operator = np.argsort(operator, kind="stable")
@@ -203,7 +197,7 @@ class VirtualMonitor:
                 oldest_waits_s=oldest_s[row[name]] if oldest_s else None,
                 late_share=late[row[name]] / count if (count := recorded[row[name]]) else None,
             )
-            for name in self.order
+            for name in self.topology.operator_names
         }
 
     def count_anew(self, by: str) -> None:
@@ -259,8 +253,10 @@ class VirtualMonitor:
 
     def makers(self) -> dict[str, Callable[[Taken], dict[str, Any]]]:
         """Functions from kept rows to columns, by measured table."""
+        operators = self.topology.operator
+        homes = tuple(operators[name].runs_in or name for name in self.names)
         return {
-            "processing_duration": lambda taken: durations_table(taken, self.names, self.homes),
+            "processing_duration": lambda taken: durations_table(taken, self.names, homes),
             "queue": lambda taken: queue_table(taken, self.names),
             "instance_utilisation": lambda taken: instances_table(taken, self.names),
             "host_utilisation": hosts_table,
