@@ -41,16 +41,11 @@ class FlowCloud(VirtualCloud):
         return {number: end_us for number, end_us in ends_us.items() if end_us <= now_us}
 
     def settle(self, now_us: int) -> None:
-        """Take away instances that have drained, and hosts whose last instance has."""
-        ended_us: dict[int, int] = {}
-        for number, end_us in self.drained(now_us).items():
-            one = self.fleet.instances.pop(number)
-            ended_us[one.host] = max(end_us, ended_us.get(one.host, 0))
-        self.end_empty(ended_us, now_us)
+        """Remove instances that have drained, and hosts whose last instance has."""
+        self.remove(self.drained(now_us), now_us)
         self.replaces = {
             new: old for new, old in self.replaces.items() if self._starts(new, now_us)
         }
-        self.forget_pauses(now_us)
         self.hot_us = [period for period in self.hot_us if period[1] > now_us]
         for one in self.fleet.instances.values():
             if one.successor and not self._starts(one.successor, now_us):

@@ -113,26 +113,14 @@ class SimulatedTestbed(VirtualTestbed):
         return ended_us
 
     def remove_drained(self) -> None:
-        ended_us: dict[int, int] = {}
-        for number, end_us in self.drained().items():
-            instance = self.fleet.instances.pop(number)
-            self.network.remove_server(instance.row, number)
-            ended_us[instance.host] = max(end_us, ended_us.get(instance.host, 0))
-        self.cloud.end_empty(ended_us, self.now_us)
-        self.cloud.forget_pauses(self.now_us)
+        drained_us = self.drained()
+        for number in drained_us:
+            self.network.remove_server(self.fleet.instances[number].row, number)
+        self.cloud.remove(drained_us, self.now_us)
 
     def fail(self, who: VirtualHost | VirtualInstance) -> None:
         """A host is lost, a boot fails, or an instance crashes. Items go back to their queues."""
-        if isinstance(who, VirtualInstance):
-            lost = self.network.crash_server(who.row, who.number, self.now_us)
-            del self.fleet.instances[who.number]
-            self.cloud.undo_migrations(who, self.now_us)
-            if self.job:
-                self.job.lost([who], self.now_us)
-            detail = "its item was queued again" if lost else "it was idle"
-            self.cloud.events.append((self.now_s, "instance_crash", who.name, detail))
-            return
-        gone = self.fleet.on_host(who.number)
+        gone = [who] if isinstance(who, VirtualInstance) else self.fleet.on_host(who.number)
         lost_items = 0
         for instance in gone:
             lost_items += self.network.crash_server(instance.row, instance.number, self.now_us)
@@ -140,9 +128,13 @@ class SimulatedTestbed(VirtualTestbed):
             self.cloud.undo_migrations(instance, self.now_us)
         if self.job:
             self.job.lost(gone, self.now_us)
-        who.ended_us = self.now_us
-        detail = f"{len(gone)} instances lost, {lost_items} items queued again"
-        self.cloud.events.append((self.now_s, who.fails_as, who.name, detail))
+        if isinstance(who, VirtualInstance):
+            event = "instance_crash"
+            detail = "its item was queued again" if lost_items else "it was idle"
+        else:
+            who.ended_us, event = self.now_us, who.fails_as
+            detail = f"{len(gone)} instances lost, {lost_items} items queued again"
+        self.cloud.events.append((self.now_s, event, who.name, detail))
 
     # --------------------------------------------------------------- control
 

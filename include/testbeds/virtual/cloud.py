@@ -91,6 +91,15 @@ class VirtualCloud:
         if not self.fleet.on_host(host.number):
             self._end(host, now_us)
 
+    def remove(self, drained_us: dict[int, int], now_us: int) -> None:
+        """Remove drained instances (number to end time) and released hosts without any."""
+        ended_us: dict[int, int] = {}
+        for number, end_us in drained_us.items():
+            host = self.fleet.instances.pop(number).host
+            ended_us[host] = max(end_us, ended_us.get(host, 0))
+        self.end_empty(ended_us, now_us)
+        self.forget_pauses(now_us)
+
     def end_empty(self, ended_us: dict[int, int], now_us: int) -> None:
         """End released hosts without instances, at ``ended_us`` by number or else now."""
         releasing = [

@@ -66,12 +66,3 @@ def there_for_s(
     )
     there_s: NDArray[np.float64] = (now_us - since_us).clip(0, period_us) / 1e6
     return there_s
-
-
-def next_failure(fleet: VirtualFleet) -> tuple[int, VirtualHost | VirtualInstance] | None:
-    """Time and subject of the next failure or crash; hosts first on a tie."""
-    due: list[tuple[int, VirtualHost | VirtualInstance]] = [
-        *((host.fails_us, host) for host in fleet.leased() if host.fails_us is not None),
-        *((i.crashes_us, i) for i in fleet.instances.values() if i.crashes_us is not None),
-    ]
-    return min(due, key=lambda failure: failure[0], default=None)

@@ -16,12 +16,7 @@ from include.testbeds.base import ACTS, Testbed, TestbedConfig
 from include.testbeds.columns import as_columns
 from include.testbeds.snapshots import packed, unpacked
 from include.testbeds.virtual.cloud import VirtualCloud, us
-from include.testbeds.virtual.fleet import (
-    VirtualFleet,
-    VirtualHost,
-    VirtualInstance,
-    next_failure,
-)
+from include.testbeds.virtual.fleet import VirtualFleet, VirtualHost, VirtualInstance
 from include.testbeds.virtual.monitor import VirtualMonitor
 from include.testbeds.virtual.tables import ARRIVAL
 
@@ -124,9 +119,16 @@ class VirtualTestbed(Testbed, Actuator[VirtualHost, VirtualInstance]):
                 self._read(period_us)
 
     def _next_failure(self) -> tuple[int, VirtualHost | VirtualInstance] | None:
-        faults = self.cloud.faults
+        """Time and subject of the next failure or crash; hosts first on a tie."""
+        faults, instances = self.cloud.faults, self.fleet.instances.values()
         rates = (faults.host_losses_per_hour, faults.instance_crashes_per_hour)
-        return next_failure(self.fleet) if any(rates) or faults.host_boot_failure else None
+        if not any(rates) and not faults.host_boot_failure:
+            return None
+        due: list[tuple[int, VirtualHost | VirtualInstance]] = [
+            *((host.fails_us, host) for host in self.fleet.leased() if host.fails_us is not None),
+            *((one.crashes_us, one) for one in instances if one.crashes_us is not None),
+        ]
+        return min(due, key=lambda failure: failure[0], default=None)
 
     def gaps_us(self) -> np.ndarray:
         """Periods in which the monitor does not answer, shape (n, 2)."""
