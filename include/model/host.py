@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Self
 
@@ -39,6 +40,10 @@ class Capacity:
     def instances_of(self, op: Operator) -> float:
         """How many instances fit (Alg. 2, line 2: feasibilityThreshold), not rounded."""
         return min(self.cpu_cores / op.cpu_cores, self.memory_mb / op.memory_mb)
+
+    def slots(self, operators: Iterable[Operator]) -> int:
+        """How many instances of the operator that needs least fit; at least one."""
+        return max(1, math.floor(max(map(self.instances_of, operators)) + 1e-9))
 
     def fits(self, op: Operator) -> bool:
         """Whether one more instance fits (Alg. 2, line 3)."""

@@ -75,8 +75,7 @@ def plan_lines(
 
 def slots_of(config: TestbedConfig, limits: FlinkCalibration) -> int:
     """Slots of a host: as many as fit of the operator that needs least, unless said otherwise."""
-    fit = [config.flavor.capacity.instances_of(op) for op in config.topology.operators]
-    return limits.slots_per_host or max(1, math.floor(max(fit) + 1e-9))
+    return limits.slots_per_host or config.flavor.capacity.slots(config.topology.operators)
 
 
 def heap_mb(config: TestbedConfig, limits: FlinkCalibration) -> int:

@@ -13,14 +13,11 @@ takes as long as the last instance needs to take part (:meth:`QueueingNetwork.ch
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from include.model.host import Capacity
-from include.model.topology import Topology
 from include.testbeds.simulated import kernel
 from include.testbeds.simulated.network import I64, LATER_US, QueueingNetwork
 from include.testbeds.virtual.calibration import WholeRescale
@@ -36,11 +33,6 @@ NUMBERS = (
     "hot_permille", "changes",
 )  # fmt: skip
 """What a snapshot keeps beside who is to join."""
-
-
-def slots_of_host(host: Capacity, topology: Topology) -> int:
-    """As many as fit of the operator that needs least, as on the testbed ``flink``."""
-    return max(1, math.floor(max(map(host.instances_of, topology.operators)) + 1e-9))
 
 
 @dataclass(slots=True)
@@ -162,7 +154,7 @@ class WholeJob:
     def _pack(self, now_us: int) -> None:
         """Put all that runs on hosts that are up, so many to each as Flink has slots there."""
         config, fleet = self.cloud.config, self.cloud.fleet
-        slots = slots_of_host(config.flavor.capacity, config.topology)
+        slots = config.flavor.capacity.slots(config.topology.operators)
         up = [host for host in fleet.leased() if host.up_us <= now_us]
         hosts = sorted(up, key=lambda host: (host.releasing, host.number))
         runs = [one for one in fleet.instances.values() if one.serves and one.ready_us < LATER_US]

@@ -8,7 +8,6 @@ import numpy as np
 
 from include.model.host import Capacity
 from include.testbeds.simulated import kernel
-from include.testbeds.simulated.job import slots_of_host
 from include.testbeds.simulated.network import LATER_US, QueueingNetwork
 from include.testbeds.virtual.busy import F64, I64
 from include.testbeds.virtual.fleet import VirtualFleet
@@ -55,7 +54,7 @@ class SimulatedMonitor(VirtualMonitor):
         needs = np.array([(op.cpu_cores, op.memory_mb) for op in operators])
         packs = bool(rescale and rescale.packs)
         if packs:  # an engine divides the memory of a host among its slots
-            needs[:, 1] = host.memory_mb / slots_of_host(host, topology)
+            needs[:, 1] = host.memory_mb / host.slots(topology.operators)
         return cls(
             topology=topology,
             noise=Noise(network.draws, network.calibration, NOISE_WIDTH),
