@@ -14,9 +14,7 @@ from include.model.topology import Topology
 from include.testbeds.base import TestbedConfig
 from include.testbeds.flink.calibration import FlinkCalibration
 from include.testbeds.live.provider.plan import Schedule
-
-MAX_INSTANCES = 128
-"""Of an operator: Flink's key groups, which cannot change while a job has state."""
+from include.testbeds.virtual.key_groups import KEY_GROUPS
 
 
 def schedules_of(config: TestbedConfig) -> dict[str, Schedule]:
@@ -56,7 +54,7 @@ def write_job(
             "seed": config.seed,
             "queue": limits.queue,
             "sample_every": limits.sample_every_items,
-            "max_parallelism": MAX_INSTANCES,
+            "max_parallelism": KEY_GROUPS,
             "sources": [
                 {"name": source.name, "schedule": str(schedule_file(folder, source.name))}
                 for source in topology.sources
