@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from include.workloads.recordings import Recording
     from include.workloads.recordings.assemble import Sheet
 
-LOADS = ("arrivals_per_s", "rate_per_s")
-"""Readings that can be replayed; the offered load comes first."""
 ColumnMapping = str | tuple[tuple[str, str], ...]
 
 
@@ -137,7 +135,7 @@ def _recorded(
     """Load of any recording, in equal steps and with gaps closed as the options say."""
     import numpy as np
 
-    from include.workloads.recordings import evenly, parse_mapping, read_recording
+    from include.workloads.recordings import LOADS, evenly, parse_mapping, read_recording
 
     if isinstance(mapping, tuple):
         columns = dict(mapping)

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from include.model.errors import SpecError
-from include.workloads.recordings.csv_cells import Place, numbers, places, shortened
+from include.workloads.recordings.csv_cells import Place, negatives, numbers, places, shortened
 from include.workloads.recordings.mapping import TIME, Reads, said
 from include.workloads.recordings.recording import FloatArray, Recording
 from include.workloads.recordings.times import RowTimes, read_times
@@ -38,12 +38,16 @@ class Sheet:
     def place(self, row: int) -> str:
         return f"{self.word} {self.cells.index[row]}"
 
+    def require_rows(self, name: str) -> None:
+        """Raises SpecError where there are too few."""
+        if (rows := len(self.cells)) < LEAST_ROWS:
+            raise SpecError(name, [f"has {rows} rows of readings; record at least {LEAST_ROWS}"])
+
 
 def assemble(name: str, sheet: Sheet, reads: Sequence[Reads]) -> Recording:
     """The recording of the columns that are read. Raises SpecError with all problems at once."""
     problems: list[str] = []
-    if (rows := len(sheet.cells)) < LEAST_ROWS:
-        raise SpecError(name, [f"has {rows} rows of readings; record at least {LEAST_ROWS}"])
+    sheet.require_rows(name)
     time_read = next(one for one in reads if one.signal == TIME)
     times, found = read_times(time_read, sheet.cells[time_read.column], sheet.place)
     problems += found
@@ -111,13 +115,8 @@ def sorted_by_time(sheet: Sheet, reads: Sequence[Reads]) -> Sheet:
 
 def _values(read: Reads, values: FloatArray, place: Place) -> list[str]:
     """What no reading of that signal can be."""
-    problems = []
-    negative = np.flatnonzero(values < 0).tolist()
-    if negative:
-        problems.append(
-            f"{places(negative, place)}: {read.column} is negative ({values[negative[0]]:g}); "
-            "leave cells empty where nothing was read"
-        )
+    negative = negatives(read.column, values, place)
+    problems = [*negative]
     many = np.flatnonzero(values > MOST_VALUE).tolist()
     if many:
         problems.append(

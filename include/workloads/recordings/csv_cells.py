@@ -48,6 +48,15 @@ def numbers(column: str, cells: pd.Series, place: Place) -> tuple[FloatArray, li
     return values, problems
 
 
+def negatives(column: str, values: FloatArray, place: Place) -> list[str]:
+    """The problem that readings are below 0, where any is."""
+    rows = np.flatnonzero(values < 0).tolist()
+    if not rows:
+        return []
+    how = "leave cells empty where nothing was read"
+    return [f"{places(rows, place)}: {column} is negative ({values[rows[0]]:g}); {how}"]
+
+
 def places(rows: Sequence[int], place: Place) -> str:
     """The first few of the places, and how many more there are."""
     shown = ", ".join(place(row) for row in sorted(rows)[:MOST_LINES])

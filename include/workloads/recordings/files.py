@@ -1,4 +1,4 @@
-"""The content of a file with a recording: not too much of it, and text where it is no Parquet."""
+"""Files with a recording: not too much of one, and as columns or series, by what is in it."""
 
 from __future__ import annotations
 
@@ -6,8 +6,25 @@ from pathlib import Path
 
 from include.files.inputs import input_file
 from include.model.errors import SpecError
+from include.workloads.recordings.assemble import Sheet
+from include.workloads.recordings.prometheus import series_in
+from include.workloads.recordings.series import Samples
+from include.workloads.recordings.tables import read_csv, read_parquet
 
 MOST_BYTES = 100_000_000
+
+
+def read_file(source: str) -> tuple[str, Sheet | list[Samples]]:
+    """The name of a file, and its columns or the series of Prometheus in it. Raises SpecError."""
+    path, content = file_content(source)
+    name = path.name
+    if is_parquet(path, content):
+        return name, read_parquet(name, content)
+    text = text_of(name, content)
+    if not text.strip("\ufeff \t\r\n"):
+        raise SpecError(name, ["the file is empty; write a line of column names, then readings"])
+    series = series_in(path, text)
+    return name, read_csv(name, text) if series is None else series
 
 
 def file_content(source: str, kind: str = "recording") -> tuple[Path, bytes]:

@@ -14,15 +14,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from include.model.errors import SpecError, unknown_name
-from include.workloads.recordings.assemble import LEAST_ROWS, Sheet, sorted_by_time
-from include.workloads.recordings.csv_cells import Place, numbers, places, shortened
-from include.workloads.recordings.files import file_content, is_parquet, text_of
+from include.workloads.recordings.assemble import ROUNDED_UP, Sheet, sorted_by_time
+from include.workloads.recordings.csv_cells import Place, negatives, numbers, places, shortened
+from include.workloads.recordings.files import read_file
 from include.workloads.recordings.folder import OPERATORS, inside, is_recorded, recording_name
 from include.workloads.recordings.mapping import TIME, Reads, listed_names
-from include.workloads.recordings.prometheus import series_in
 from include.workloads.recordings.recording import FloatArray
 from include.workloads.recordings.series import CLOCK, Samples, sheet_at
-from include.workloads.recordings.tables import read_csv, read_parquet
 from include.workloads.recordings.times import read_times
 from include.workloads.recordings.units import UNITS, stem_and_unit, unit_named
 
@@ -80,22 +78,12 @@ def read_operators(
     if is_recorded(source):
         read = read_operators(inside(source, OPERATORS), mapping, sort=sort)
         return replace(read, name=recording_name(source))
-    path, content = file_content(source)
-    name = path.name
-    if is_parquet(path, content):
-        return _of_columns(name, read_parquet(name, content), mapping, sort)
-    text = text_of(name, content)
-    series = series_in(path, text)
-    if series is None:
-        return _of_columns(name, read_csv(name, text), mapping, sort)
-    sheet = operator_sheet(name, series, mapping)
-    _require_rows(name, sheet)
+    name, content = read_file(source)
+    if isinstance(content, Sheet):
+        return _of_columns(name, content, mapping, sort)
+    sheet = operator_sheet(name, content, mapping)
+    sheet.require_rows(name)
     return _recording(name, _Wide(sheet), CLOCK, {})
-
-
-def _require_rows(name: str, sheet: Sheet) -> None:
-    if (rows := len(sheet.cells)) < LEAST_ROWS:
-        raise SpecError(name, [f"has {rows} rows of readings; record at least {LEAST_ROWS}"])
 
 
 def _of_columns(
@@ -110,7 +98,7 @@ def _of_columns(
     if problems:
         problems.append(f"the columns are: {listed_names(sheet.columns)}")
         raise SpecError(name, shortened(problems))
-    _require_rows(name, sheet)
+    sheet.require_rows(name)
     if sort:
         others = [Reads(OPERATOR, one, "", asked=True) for one in sheet.columns if one != time]
         sheet = sorted_by_time(sheet, [Reads(TIME, time, "", asked=True), *others])
@@ -207,12 +195,9 @@ def _impossible(
     column: str, kind: str, values: FloatArray, divisor: float, place: Place
 ) -> list[str]:
     """What no reading of that kind can be."""
-    negative = np.flatnonzero(values < 0).tolist()
-    if negative:
-        problem = f"{column} is negative ({values[negative[0]]:g})"
-        how = "leave cells empty where nothing was read"
-        return [f"{places(negative, place)}: {problem}; {how}"]
-    above = np.flatnonzero(values / divisor > 1.01).tolist() if kind == "busy" else []
+    if negative := negatives(column, values, place):
+        return negative
+    above = np.flatnonzero(values / divisor > ROUNDED_UP).tolist() if kind == "busy" else []
     if above:
         problem = f"{column} is above 1 (highest {np.nanmax(values):g})"
         how = "map it with its unit: @share, @percent or @ms_per_s, a mean over its instances"

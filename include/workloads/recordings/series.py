@@ -36,6 +36,14 @@ class Samples:
         return f"{self.metric}{{{listed}}}" if listed or not self.metric else self.metric
 
 
+def asked_series(mapping: Mapping[str, str]) -> tuple[list[Reads], list[str]]:
+    """What the user maps to series, whose samples carry their time, and all that is wrong."""
+    reads, problems = asked_reads(mapping)
+    if any(read.signal == TIME for read in reads):
+        problems.append("samples carry their time; leave time out of the mapping")
+    return reads, problems
+
+
 def sheet_of(
     name: str, series: Sequence[Samples], mapping: Mapping[str, str]
 ) -> tuple[Sheet, list[Reads]]:
@@ -43,20 +51,15 @@ def sheet_of(
 
     A mapping names a metric, or one with labels: ``flink_records{job="x"}``. Raises SpecError.
     """
-    asked, problems = asked_reads(mapping)
-    if any(one.signal == TIME for one in asked):
-        problems.append("samples carry their time; leave time out of the mapping")
+    if mapping:
+        reads, problems = asked_series(mapping)
+    else:
+        reads, problems = choose([CLOCK, *dict.fromkeys(one.metric for one in series)], {})
+        reads = [] if problems else [read for read in reads if read.signal != TIME]
     chosen: dict[Reads, Samples] = {}
-    for one in asked:
-        matches = _matching(one, series, problems)
-        if matches:
-            chosen[with_unit(one, matches, problems)] = matches
-    if not mapping:
-        reads, problems = choose([CLOCK, *dict.fromkeys(s.metric for s in series)], {})
-        for one in reads if not problems else ():
-            matches = None if one.signal == TIME else _matching(one, series, problems)
-            if matches:
-                chosen[with_unit(one, matches, problems)] = matches
+    for read in reads:
+        if match := _matching(read, series, problems):
+            chosen[with_unit(read, match, problems)] = match
     if problems:
         listed = ", ".join(str(one) for one in series[:_MOST_NAMED])
         more = f" and {len(series) - _MOST_NAMED} more" if len(series) > _MOST_NAMED else ""

@@ -11,9 +11,9 @@ from datetime import UTC, datetime
 from urllib.parse import parse_qsl, urlsplit
 
 from include.model.errors import SpecError
-from include.workloads.recordings.mapping import TIME, Reads, asked_reads
+from include.workloads.recordings.mapping import Reads
 from include.workloads.recordings.prometheus import read_range
-from include.workloads.recordings.series import Samples, with_unit
+from include.workloads.recordings.series import Samples, asked_series, with_unit
 
 SCHEMES = ("prometheus+http", "prometheus+https")
 MOST_POINTS = 11_000
@@ -43,11 +43,9 @@ def is_server(source: str) -> bool:
 def read_server(source: str, mapping: Mapping[str, str]) -> tuple[str, dict[Reads, Samples]]:
     """The name of the recording, and one series per signal. Raises SpecError with all problems."""
     query = _parsed(source)
-    reads, problems = asked_reads(mapping)
+    reads, problems = asked_series(mapping)
     if not reads and not problems:
         problems.append("map every signal to a query: --map 'rate=sum(rate(records_total[1m]))'")
-    if any(one.signal == TIME for one in reads):
-        problems.append("samples carry their time; leave time out of the mapping")
     if problems:
         raise SpecError(query.url, problems)
     samples: dict[Reads, Samples] = {}
