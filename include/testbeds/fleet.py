@@ -48,8 +48,8 @@ class FleetInstance:
 
     @property
     def serves(self) -> bool:
-        """Whether it processes items: not stopped, or in an overlapping migration."""
-        raise NotImplementedError
+        """Whether it processes items: not stopped, or until its successor is ready."""
+        return not self.stopping or self.successor > 0
 
 
 def _number(name: str) -> int:

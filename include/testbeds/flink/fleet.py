@@ -34,11 +34,6 @@ class FlinkInstance(OrderedInstance):
 
     runs: bool = False
 
-    @property
-    def serves(self) -> bool:
-        """Whether it works as if nobody stopped it: also until its copy is ready."""
-        return not self.stopping or self.successor != 0
-
 
 FlinkFleet = Fleet[FlinkHost, FlinkInstance]
 

@@ -44,10 +44,6 @@ class VirtualInstance(FleetInstance):
     def stopping(self) -> bool:
         return self.stopped_us is not None
 
-    @property
-    def serves(self) -> bool:
-        return self.stopped_us is None or self.successor > 0
-
     def serves_until(self, copy: VirtualInstance) -> None:
         """Stop when the copy is ready."""
         self.successor, self.stopped_us = copy.number, copy.ready_us
