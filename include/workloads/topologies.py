@@ -227,18 +227,10 @@ def _single(parsed: TopologyFile) -> Topology:
         operators=tuple(
             Operator(
                 name=name,
-                label=op.label,
-                slo_ms=op.slo_ms,
                 cpu_cores=op.cpu_shares / SHARES_PER_CORE,
-                memory_mb=op.memory_mb,
-                storage_mb=op.storage_mb,
-                stateful=op.stateful,
-                state_mb=op.state_mb,
                 instances_at_start=op.instances,
-                service_ms=op.service_ms,
-                runs_in=op.runs_in,
-                high_volume=op.high_volume,
                 keyed=Keyed(**op.keyed.model_dump()) if op.keyed else None,
+                **op.model_dump(exclude={"cpu_shares", "instances", "keyed"}),
             )
             for name, op in parsed.operators.items()
         ),
