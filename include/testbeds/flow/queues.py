@@ -36,6 +36,8 @@ from include.testbeds.virtual.key_groups import drawn_sizes, sizes_of_keys
 
 FIRST_ROWS = 4096
 NEVER = 2**62
+KEPT = ("counts", "sent", "inbound", "checkpointed", "again")
+"""Arrays of the state that a snapshot keeps as they are."""
 
 
 def step_us_of(config: TestbedConfig, calibration: FlowCalibration) -> int:
@@ -308,11 +310,7 @@ class FluidQueues:
         spans = [slice(head, tail) for head, tail in state.chunk_range.tolist()]
         arrays = {
             "step": np.array([self.step]),
-            "counts": state.counts,
-            "sent": state.sent,
-            "inbound": state.inbound,
-            "checkpointed": state.checkpointed,
-            "again": state.again,
+            **{name: getattr(state, name) for name in KEPT},
             "chunks": np.diff(state.chunk_range, axis=1)[:, 0],
             "chunk_items": np.concatenate([state.chunk_items[o, at] for o, at in enumerate(spans)]),
             "chunk_age": np.concatenate([state.chunk_age[o, at] for o, at in enumerate(spans)]),
@@ -333,7 +331,7 @@ class FluidQueues:
         """Continue from :meth:`arrays` of queues of the same run."""
         self.step = int(arrays["step"][0])
         state, counts = self.state, arrays["chunks"]
-        for name in ("counts", "sent", "inbound", "checkpointed", "again"):
+        for name in KEPT:
             getattr(state, name)[:] = arrays[name]
         first = np.concatenate([[0], np.cumsum(counts)])
         for o, count in enumerate(counts.tolist()):

@@ -26,7 +26,6 @@ from include.testbeds.virtual.fleet import VirtualInstance
 
 AGAIN_US = 500_000
 """How soon a checkpoint that is not possible yet is tried again."""
-NEVER_US = 2**63 - 1
 USUAL_PERMILLE = 1000
 NUMBERS = (
     "rescales", "paused_us", "up_us", "was_up_us", "retry_us", "asked_us", "hot_until_us",
@@ -86,8 +85,8 @@ class WholeJob:
 
     def next_us(self, now_us: int) -> int:
         """When to look again whether to rescale, and how fast instances are."""
-        due_us = now_us if self._leaving() else min(self.joins_us.values(), default=NEVER_US)
-        if due_us < NEVER_US:
+        due_us = now_us if self._leaving() else min(self.joins_us.values(), default=kernel.NEVER)
+        if due_us < kernel.NEVER:
             due_us = max(now_us, self.up_us, self.retry_us, due_us)
         hot_us = (self.up_us, self.hot_until_us) if self.up_us < self.hot_until_us else ()
         return min([due_us, *(at_us for at_us in hot_us if at_us > now_us)])
