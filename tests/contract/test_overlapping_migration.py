@@ -55,6 +55,13 @@ def migrate(testbed: Any, instance: str = "O1-1", host: str = "host-2", **change
     return outcome.subject
 
 
+def moving(kind: str) -> tuple[Any, str]:
+    """A world at 60 s, when O1-1 begins to migrate to host-2; and the name of its copy."""
+    testbed = a_world(kind)
+    testbed.advance_to(60)
+    return testbed, migrate(testbed)
+
+
 def ended_s(testbed: Any, host: str) -> float:
     log = testbed.leases()
     return dict(zip(log["host"], log["ended_s"], strict=True))[host]
@@ -107,9 +114,7 @@ def test_without_overlap_items_gather_where_the_old_one_stops_at_once() -> None:
 
 
 def test_it_stops_when_its_copy_is_ready_and_its_host_ends_when_it_has_drained(kind):
-    testbed = a_world(kind)
-    testbed.advance_to(60)
-    copy = migrate(testbed)
+    testbed, copy = moving(kind)
     testbed.apply(decision(ReleaseHost("host-1")))
     observation = seen_at(testbed, 60 + START_S + PULL_S - 1)
     assert [(instance.ready, instance.stopping) for instance in observation.instances.values()] == [
@@ -128,9 +133,7 @@ def test_it_stops_when_its_copy_is_ready_and_its_host_ends_when_it_has_drained(k
 
 
 def test_while_it_waits_nobody_can_decide_on_it(kind):
-    testbed = a_world(kind)
-    testbed.advance_to(60)
-    migrate(testbed)
+    testbed, _ = moving(kind)
     again = (Stop("O1-1"), MigrateInstance("O1-1", "host-2", overlaps=True))
     assert not any(outcome.accepted for outcome in testbed.apply(decision(*again)))
 
@@ -156,9 +159,7 @@ def test_where_the_host_of_the_copy_does_not_boot_everything_is_as_before(kind):
 
 @pytest.mark.parametrize("lost", ["instance", "host"])
 def test_where_the_copy_is_lost_before_it_is_ready_the_old_one_goes_on(kind, lost):
-    testbed = a_world(kind)
-    testbed.advance_to(60)
-    copy = migrate(testbed)
+    testbed, copy = moving(kind)
     testbed.advance_to(70)
     fleet = testbed.fleet
     testbed.fail(fleet.instance(copy) if lost == "instance" else fleet.host("host-2"))
@@ -169,9 +170,7 @@ def test_where_the_copy_is_lost_before_it_is_ready_the_old_one_goes_on(kind, los
 
 
 def test_once_the_copy_is_ready_the_old_one_ends_whatever_becomes_of_it(kind):
-    testbed = a_world(kind)
-    testbed.advance_to(60)
-    copy = migrate(testbed)
+    testbed, copy = moving(kind)
     testbed.advance_to(60 + START_S + PULL_S)
     testbed.fail(testbed.fleet.instance(copy))
     (left,) = testbed.observe().instances.values()
@@ -180,18 +179,14 @@ def test_once_the_copy_is_ready_the_old_one_ends_whatever_becomes_of_it(kind):
 
 
 def test_where_the_old_one_is_lost_its_copy_is_there_soon(kind):
-    testbed = a_world(kind)
-    testbed.advance_to(60)
-    copy = migrate(testbed)
+    testbed, copy = moving(kind)
     testbed.fail(testbed.fleet.host("host-1"))
     assert_nothing_lost(testbed)
     assert list(testbed.observe().instances) == [copy]
 
 
 def test_a_copy_that_is_stopped_before_it_is_ready_leaves_the_old_one_in_place(kind):
-    testbed = a_world(kind)
-    testbed.advance_to(60)
-    copy = migrate(testbed)
+    testbed, copy = moving(kind)
     testbed.apply(decision(ReleaseHost("host-1"), Stop(copy)))
     observation = testbed.observe()
     assert not observation.instances["O1-1"].stopping
@@ -206,9 +201,7 @@ def test_a_copy_that_migrates_before_it_is_ready_leaves_the_old_one_to_its_own(
     kind, overlaps, back_s
 ):
     """The image is on host-1, so the second copy may be ready before the first."""
-    testbed = a_world(kind)
-    testbed.advance_to(60)
-    first = migrate(testbed)
+    testbed, first = moving(kind)
     testbed.advance_to(60 + back_s)
     second = migrate(testbed, first, "host-1", overlaps=overlaps)
     assert seen_at(testbed, 60 + back_s + START_S - 1).instances["O1-1"].ready
@@ -222,9 +215,7 @@ def test_a_copy_that_migrates_before_it_is_ready_leaves_the_old_one_to_its_own(
 @pytest.mark.parametrize("lost", [False, True])
 def test_a_window_may_end_while_an_instance_waits_for_its_copy(kind, cut_s, lost):
     def left(cut: bool) -> tuple[dict[str, pa.Table], dict[str, np.ndarray]]:
-        testbed = a_world(kind)
-        testbed.advance_to(60)
-        copy = migrate(testbed)
+        testbed, copy = moving(kind)
         testbed.apply(decision(ReleaseHost("host-1")))
         measured_at(testbed, cut_s)
         if cut:
