@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import signal
 import threading
 from collections.abc import Iterator
@@ -12,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from include.advise.edges import edges_of
+from include.files.whole import csv_rows
 from include.model.decision import StartInstance
 from include.service.record import Polling, record
 from include.service.rest import FlinkRest
@@ -31,13 +31,8 @@ def run() -> Iterator[FlinkRun]:
         yield run
 
 
-def rows_of(path: Path) -> list[dict[str, str]]:
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
-
-
 def kinds_of(folder: Path) -> list[str]:
-    return [row["kind"] for row in rows_of(folder / "events.csv")]
+    return [row["kind"] for row in csv_rows(folder / "events.csv")]
 
 
 def test_a_reading_is_what_the_testbed_knows(run: FlinkRun) -> None:
@@ -83,7 +78,7 @@ def test_recording_follows_a_rescale_and_a_killed_host(run: FlinkRun, tmp_path: 
 
     kinds = kinds_of(folder)
     assert {"begun", "rescaled", "task_managers_gone", "ended"} <= set(kinds), kinds
-    rates = [float(row["rate_per_s"]) for row in rows_of(folder / "job.csv") if row["rate_per_s"]]
+    rates = [float(row["rate_per_s"]) for row in csv_rows(folder / "job.csv") if row["rate_per_s"]]
     assert rates
     assert sorted(rates)[len(rates) // 2] == pytest.approx(20, rel=0.3)
     assert len(edges_of(str(folder / "edges.yaml"))) == 4
@@ -98,7 +93,7 @@ def test_controllers_decide_beside_it(run: FlinkRun, tmp_path: Path) -> None:
         controllers=asked_controllers(["tide", "ds2", "hpa"], {}), prices="btu60",
         objective="latency p95 < 2 s", most_slots=0, page="0", advised=lines.append,
     )  # fmt: skip
-    rows = rows_of(tmp_path / "decisions.csv")
+    rows = csv_rows(tmp_path / "decisions.csv")
     assert {row["controller"] for row in rows} == {"tide", "ds2", "hpa"}, lines
     assert {row["operator"] for row in rows} == {"front", "back", "end"}
     assert not [row for row in rows if row["failed"] == "True"]

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from include.advise.form import day_from_params, parse_day, shadow_params
+from include.files.whole import csv_rows
 from include.model.errors import SpecError, StoreError
 from include.service.verdict import cut_day, decision_counts, request_of
 from include.workloads.recordings import read_recording
@@ -35,8 +36,7 @@ def test_a_day_has_the_rows_of_that_day_and_advise_takes_it(state: Path) -> None
     assert sum(read.times_s.size for read in reads) == 240
     assert reads[1].began_at == MIDNIGHT_S
     assert reads[1].instances_per_host == 2
-    with (first / "decisions.csv").open(newline="") as file:
-        assert max(float(row["time_s"]) for row in csv.DictReader(file)) < MIDNIGHT_S
+    assert max(float(row["time_s"]) for row in csv_rows(first / "decisions.csv")) < MIDNIGHT_S
     counts = [decision_counts(day / "decisions.csv")["hpa"][0] for day in (first, second)]
     assert counts == [118, 121], "the first turn has no rates, and the job ran for too short"
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import os
 import resource
 import signal
@@ -24,6 +23,7 @@ import pytest
 from include.advise.edges import edges_of
 from include.advise.operators import fit_operators
 from include.files.appended import AppendedRows
+from include.files.whole import csv_rows
 from include.model.errors import SetupError, SpecError, StoreError
 from include.service.clock import SteadyClock, turns
 from include.service.reading import JobReading
@@ -37,13 +37,8 @@ from tests.service.fake_flink import FakeFlink, answers_500
 from tests.service.flink_world import World
 
 
-def rows_of(path: Path) -> list[dict[str, str]]:
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
-
-
 def events_of(folder: Path) -> list[str]:
-    return [row["kind"] for row in rows_of(folder / "events.csv")]
+    return [row["kind"] for row in csv_rows(folder / "events.csv")]
 
 
 def a_recorder(folder: Path, world: World, every_s: float = 10.0) -> Recorder:
@@ -151,7 +146,7 @@ def test_restarts_rescalings_and_redeployments_are_rows_of_what_they_are(
         "begun", "state", "restarted", "state", "rescaled", "asked", "redeployed",
         "task_managers_gone", "no_answer", "answers",
     ]  # fmt: skip
-    rows = rows_of(tmp_path / "job.csv")
+    rows = csv_rows(tmp_path / "job.csv")
     assert [row["state"] for row in rows[3:6]] == ["RESTARTING", "RESTARTING", "RUNNING"]
     down = [float(row["latency_s"]) for row in rows[3:5]]
     assert down == [pytest.approx(10.006), pytest.approx(20.006)]
@@ -169,7 +164,7 @@ def test_a_folder_goes_on_where_it_was_left(tmp_path: Path, world: World) -> Non
     recorded(tmp_path, world, 3)
 
     assert events_of(tmp_path) == ["begun", "ended", "gap", "redeployed", "ended"]
-    rows = rows_of(tmp_path / "job.csv")
+    rows = csv_rows(tmp_path / "job.csv")
     assert len(rows) == 6
     assert rows[3]["rate_per_s"] == ""
     read = read_recording(str(tmp_path))
@@ -287,7 +282,7 @@ def test_a_line_end_in_an_answer_is_none_in_a_row(tmp_path: Path, world: World) 
     world.advance(20)
 
     a_recorder(tmp_path, world).end(world.now_s, 0)
-    told = [row["missing"] for row in rows_of(tmp_path / "job.csv")]
+    told = [row["missing"] for row in csv_rows(tmp_path / "job.csv")]
     assert told == ["restarts: garbage ; checkpoints:", "garbage"]
 
 
@@ -356,7 +351,7 @@ def test_another_job_at_the_address_is_told_and_the_job_waited_for(
     assert "it is broken" in told[0]
     assert told[1].startswith(f"{flink.url} has no job 'orders'; it has: clicks; if ")
     assert events_of(tmp_path / "job") == ["begun", "no_answer", "no_job", "answers", "ended"]
-    rows = rows_of(tmp_path / "job" / "job.csv")
+    rows = csv_rows(tmp_path / "job" / "job.csv")
     assert [row["job"] for row in rows] == ["a" * 32] * 5
     assert {method for method, _ in flink.asked} == {"GET"}
 
@@ -387,7 +382,7 @@ def test_a_killed_recorder_loses_one_poll_at_most(tmp_path: Path, flink: FakeFli
         process.communicate(timeout=60)
 
     assert events_of(tmp_path / "job").count("gap") == 1
-    rows = rows_of(tmp_path / "job" / "job.csv")
+    rows = csv_rows(tmp_path / "job" / "job.csv")
     assert len(rows) >= 4
     times = [float(row["time_s"]) for row in rows]
     assert times == sorted(set(times))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 import shutil
@@ -18,6 +17,7 @@ from include.controllers import CONTROLLERS
 from include.controllers.base import Registration
 from include.controllers.fixed import Fixed
 from include.experiment.prices import price_book
+from include.files.whole import csv_rows
 from include.model.decision import LeaseHost, MigrateInstance, ProlongLease, ReleaseHost
 from include.model.errors import SpecError, StoreError
 from include.model.observation import Observation
@@ -180,9 +180,8 @@ def test_each_decides_at_its_own_interval_and_says_why(tmp_path: Path, world: Wo
     every = {name: sum(name in turn for turn in asked) for name in FOUR}
     assert every == {"tide": 19, "ds2": 19, "hpa": 19, "flink-autoscaler": 5}
     assert wanted[-1]["hpa"] == 3, "95 % busy against 80 %"
-    with (tmp_path / "decisions.csv").open(newline="") as file:
-        rows = [row for row in csv.DictReader(file) if row["controller"] == "hpa"]
-    last = [row for row in rows if row["operator"] == "map"][-1]
+    rows = csv_rows(tmp_path / "decisions.csv")
+    last = [row for row in rows if (row["controller"], row["operator"]) == ("hpa", "map")][-1]
     assert last["because"].startswith("map uses 9")
     assert last["reason"] == "utilisation_high"
     assert float(last["busy_share"]) == pytest.approx(0.95, abs=0.01)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import threading
 from collections.abc import Callable
@@ -12,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from include.files.whole import csv_rows
 from include.model.errors import SpecError
 from include.service.page import health_of, page_of
 from include.service.record import Recorder
@@ -110,8 +110,8 @@ def test_the_address_in_use_is_shown_and_recorded_and_since_when(
     assert f"from {flink.url}, where it is since {moved}." in page
     assert before.url not in page
     assert json.loads((tmp_path / "job" / "recording.json").read_text())["url"] == flink.url
-    with (tmp_path / "job" / "events.csv").open(newline="") as file:
-        events = [row["detail"] for row in csv.DictReader(file) if row["kind"] == "moved"]
+    rows = csv_rows(tmp_path / "job" / "events.csv")
+    events = [row["detail"] for row in rows if row["kind"] == "moved"]
     assert events == [f"the job is read at {flink.url} now, and was at {before.url}"]
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import csv
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from include.files.whole import csv_rows
 from include.workloads.pattern import Levels, held, hold_problems, level_problems
 
 PUBLISHED = Path(__file__).with_name("random_walk_levels.csv")
@@ -93,7 +93,5 @@ class PublishedWalk:
 
     def unfold(self, duration_s: float, seed: int) -> Levels:
         """The published levels; a longer run repeats them."""
-        with PUBLISHED.open(encoding="utf-8", newline="") as file:
-            column = f"random_walk_{self.number}_machines"
-            levels = [float(row[column]) for row in csv.DictReader(file)]
-        return held(levels, 60.0, duration_s)
+        column = f"random_walk_{self.number}_machines"
+        return held([float(row[column]) for row in csv_rows(PUBLISHED)], 60.0, duration_s)
