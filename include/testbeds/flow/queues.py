@@ -78,7 +78,6 @@ class FluidQueues:
     _scratch: Scratch = field(init=False)
 
     def __post_init__(self) -> None:
-        """Empty queues at second 0."""
         start_numba()
         config, calibration = self.config, self.calibration
         self.step_us = step_us_of(config, calibration)

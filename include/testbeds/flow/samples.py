@@ -27,7 +27,6 @@ class ItemSampler:
     _pass_s: F64 = field(init=False)
 
     def __post_init__(self) -> None:
-        """No block has been drawn yet."""
         self._drawn = np.zeros((len(self.names), BLOCK, 4))
         self._block = np.full(len(self.names), -1)
         self._rest_s = np.array([self.calibration.rest_s.get(name, 0.0) for name in self.names])

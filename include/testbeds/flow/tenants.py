@@ -48,7 +48,6 @@ class Tenants:
     _completed: deque[I64] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Sort out what belongs to whom."""
         self.intents = {one.name: one.intent for one in self.topology.tenants}
         self._graphs = {
             one.name: self._graph(one.name, one.joins_s) for one in self.topology.tenants

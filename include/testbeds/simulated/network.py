@@ -114,7 +114,6 @@ class QueueingNetwork:
         return np.arange(self.state.servers.shape[1]) < count[:, None]
 
     def slot(self, operator: int, instance: int) -> int:
-        """The slot of an instance."""
         row = self.state.servers[operator, : self.state.nodes[operator, kernel.SERVERS]]
         return int(np.flatnonzero(row[:, kernel.INSTANCE] == instance)[0])
 

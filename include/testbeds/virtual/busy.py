@@ -59,16 +59,13 @@ class BusyMeter:
         return self.shares
 
     def begin_anew(self) -> None:
-        """Forget the readings so far."""
         self._unread = []
 
     def to_plain(self) -> dict[str, Any]:
-        """Plain values for a snapshot."""
         unread = [[column.tolist() for column in reading] for reading in self._unread]
         return {"shares": self.shares, "unread": unread}
 
     def load_plain(self, plain: dict[str, Any]) -> None:
-        """Continue from a snapshot."""
         self.shares = [None if share is None else (share[0], share[1]) for share in plain["shares"]]
         self._unread = [
             (np.array(operator), np.array(instance), np.array(busy_s), np.array(there_s))
@@ -92,7 +89,6 @@ class Watch:
         return cls(nothing, nothing.copy(), BusyMeter(operators))
 
     def to_plain(self) -> dict[str, Any]:
-        """Plain values for a snapshot."""
         return {
             "observed": self.observed.tolist(),
             "seen_recorded": self.recorded.tolist(),

@@ -37,7 +37,6 @@ class VirtualTestbed(Testbed, Actuator[VirtualHost, VirtualInstance]):
     _published: list[int] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Build the empty world at second 0."""
         self.build()
         self._gaps_us = self.gaps_us()
         self._published = [0] * len(self.config.topology.sources)
