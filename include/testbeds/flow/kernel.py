@@ -4,10 +4,6 @@ In every step each operator first says what it would process alone, then hosts s
 CPU, and then operators in flow order take in, process and pass on.
 """
 
-# numba infers the types of what it compiles; annotations there would be comments.
-# mypy: disallow-untyped-defs=false, disallow-untyped-calls=false, check-untyped-defs=false
-# mypy: disallow-incomplete-defs=false, disallow-untyped-decorators=false
-# ruff: noqa: PLR0913
 from __future__ import annotations
 
 import math

@@ -1,8 +1,5 @@
 """How instances share the CPU of their hosts in one step of the fluid kernel."""
 
-# numba infers the types of what it compiles; annotations there would be comments.
-# mypy: disallow-untyped-defs=false, disallow-untyped-calls=false, check-untyped-defs=false
-# mypy: disallow-incomplete-defs=false, disallow-untyped-decorators=false
 from __future__ import annotations
 
 import math

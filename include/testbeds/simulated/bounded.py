@@ -12,8 +12,6 @@ upstream, so operators cannot be moved one after the other: every event comes in
 slower, and only what asks for bounded buffers comes here.
 """
 
-# mypy: disallow-untyped-defs=false, disallow-untyped-calls=false, check-untyped-defs=false
-# mypy: disallow-incomplete-defs=false, disallow-untyped-decorators=false
 from __future__ import annotations
 
 from include.testbeds.simulated.kernel import (
