@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 from include.model.decision import (
     Decision,
@@ -16,10 +16,7 @@ from include.model.decision import (
     StopInstance,
 )
 from include.model.errors import TestbedError
-from include.testbeds.fleet import Fleet, FleetHost, FleetInstance
-
-H = TypeVar("H", bound=FleetHost)
-I = TypeVar("I", bound=FleetInstance)  # noqa: E741
+from include.testbeds.fleet import Fleet, H, I
 
 
 class Actuator(Protocol[H, I]):
