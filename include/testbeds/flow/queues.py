@@ -135,21 +135,14 @@ class FluidQueues:
         while self.step < step:
             serving = self._serving or self._serve()
             change = -(-serving.until_us // self.step_us)
-            segment = self._segment(min(step, change, self._keep_and_lose()))
-            done = 0
-            while done < segment.background.size:
-                done += kernel.advance(
-                    self.graph,
-                    self.state,
-                    serving.layout,
-                    _after(segment, done),
-                    self.meter,
-                    self._scratch,
-                )
-                if done < segment.background.size:
-                    self._more_rows()
-            self.step += done
-            if self.step >= change:
+            end = min(step, change, self._keep_and_lose())
+            segment, layout = self._segment(end), serving.layout
+            self.step += kernel.advance(
+                self.graph, self.state, layout, segment, self.meter, self._scratch
+            )
+            if self.step < end:
+                self._more_rows()
+            elif self.step >= change:
                 self.reorder()
 
     def _keep_and_lose(self) -> int:
@@ -236,10 +229,6 @@ class FluidQueues:
 
     def _serve(self) -> Serving:
         serving = self._planner.serving(self.cloud.fleet, self.step * self.step_us)
-        self._equip(serving)
-        return serving
-
-    def _equip(self, serving: Serving) -> None:
         pairs, hosts = serving.layout.pair_host.size, serving.hosts.size
         self._serving = serving
         self.meter = self.meter._replace(pairs=np.zeros((pairs, 2)), hosts=np.zeros((hosts, 2)))
@@ -263,6 +252,7 @@ class FluidQueues:
             speed=np.zeros(hosts),
             host_extra=np.zeros(hosts),
         )
+        return serving
 
     def _segment(self, end: int) -> Segment:
         first, step_us = self.step, self.step_us
@@ -389,18 +379,6 @@ def _overlap(starts_us: I64, step_us: int, from_us: int, until_us: int) -> F64:
     """The share of each step that a period covers."""
     covered = np.minimum(starts_us + step_us, until_us) - np.maximum(starts_us, from_us)
     return np.asarray(covered.clip(0) / step_us)
-
-
-def _after(segment: Segment, done: int) -> Segment:
-    if not done:
-        return segment
-    return Segment(
-        segment.first + done,
-        segment.open_share[done:],
-        segment.slower[done:],
-        segment.background[done:],
-        segment.published[done:],
-    )
 
 
 def _grown(array: np.ndarray, length: int) -> np.ndarray:
