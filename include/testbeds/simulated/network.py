@@ -179,7 +179,10 @@ class QueueingNetwork:
         Flink calls a task running, and lets a checkpoint begin, once what was in buffers of its
         own is done. What was in those of its senders comes after that.
         """
-        return self.bounded and bool((self._most_restored() > self._items_of_a_round()).any())
+        if not self.bounded:
+            return False
+        most = (self.state.restored * self.slots_in_use()).max(axis=1, initial=0)
+        return bool((most > self._items_of_a_round()).any())
 
     def checkpoint(self, now_us: int) -> tuple[I64, int]:
         """How long every operator goes on after a checkpoint began, (operators,), and how long all
@@ -192,8 +195,7 @@ class QueueingNetwork:
         state, operators = self.state, len(self.names)
         if not self.bounded:
             return np.zeros(operators, dtype=np.int64), 0
-        used = self.slots_in_use()
-        servers, restored = state.servers[:, : used.shape[1]], state.restored[:, : used.shape[1]]
+        used, servers, restored = self.slots_in_use(), state.servers, state.restored
         service_us = np.array([[self.calibration.service_ms[name] * 1000] for name in self.names])
         in_service = used & (servers[:, :, kernel.BUSY] == 1)
         items_end_us = np.where(in_service, servers[:, :, kernel.DONE_US] - now_us, 0)
@@ -208,13 +210,6 @@ class QueueingNetwork:
         room_us = (goes_on_us + round_us)[full]
         ends_us = np.concatenate([items_end_us.ravel(), goes_on_us, room_us])
         return goes_on_us, int(ends_us.max(initial=0))
-
-    def _most_restored(self) -> I64:
-        """Of what it held when the job was started last, the most that an instance still has, by
-        operator."""
-        used = self.slots_in_use()
-        most: I64 = (self.state.restored[:, : used.shape[1]] * used).max(axis=1, initial=0)
-        return most
 
     def start_again(
         self,
