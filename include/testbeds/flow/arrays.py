@@ -23,7 +23,7 @@ EPSILON = 1e-12
 
 # Columns of QueueState.counts (micro-items, but SAMPLED counts rows).
 ARRIVED, COMPLETED, SAMPLED = range(3)
-# Columns of QueueState.chunk_items (micro-items, cumulative) and State.chunk_age (seconds).
+# Columns of QueueState.chunk_items (micro-items, cumulative) and chunk_age (seconds).
 FROM, TO = range(2)
 START, END, BORN, VARIANCE = range(4)
 # Columns of QueueState.inbound: squared variability of the arrivals, mean latency of messages.

@@ -97,7 +97,7 @@ class WholeJob:
         return self.hot_permille if hot else USUAL_PERMILLE
 
     def rescale_if_due(self, now_us: int) -> None:
-        """WholeRescale, if somebody is to come or go and a checkpoint is possible."""
+        """Rescale, if somebody is to come or go and a checkpoint is possible."""
         joining = [number for number, at_us in self.joins_us.items() if at_us <= now_us]
         if now_us < self.up_us or not (joining or self._leaving()):
             return
