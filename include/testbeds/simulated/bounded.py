@@ -100,7 +100,7 @@ def _deal(o, edge, s, dealt_us, net):
     _hold(o, s, edge, published_us, dealt_us, net)
 
 
-@compiled
+@inlined
 def _start(o, s, start_us, net):
     """Server ``s``, which is free, begins with the first item that it holds."""
     held = net.held
