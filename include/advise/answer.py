@@ -211,11 +211,12 @@ def advise(case: Case, folder: Path, report: Callable[[str], None] = lambda _: N
             except ControllerFailed as error:
                 failed[policy.name] = error
                 report(f"not ranked: {error}")
-    if not (went := tuple(one for one in case.policies if one.name not in failed)):
+    ranked = tuple(policy for policy in case.policies if policy.name not in failed)
+    if not ranked:
         raise next(iter(failed.values()))
     recorded = None if case.recorded and case.recorded.name in failed else case.recorded
     build_ranking(folder)
-    answer = answer_of(replace(case, policies=went, recorded=recorded), folder, report)
+    answer = answer_of(replace(case, policies=ranked, recorded=recorded), folder, report)
     return replace(answer, failed=tuple(f"Not ranked: {error}." for error in failed.values()))
 
 

@@ -25,9 +25,9 @@ def build_checked(
     """
     try:
         controller = build(setting=setting, **options)
-        own = controller.problems()
-        said = [own] if isinstance(own, str) else list(own)
-        problems = [*said, *not_above_0(controller, "interval_s")]
+        of_options: Any = controller.problems()
+        problems = [of_options] if isinstance(of_options, str) else list(of_options)
+        problems += not_above_0(controller, "interval_s")
         problems = problems or [*_first_instances(controller), *_deciding(controller)]
     except WHATEVER as error:
         problems = [method_failed(error, build)]

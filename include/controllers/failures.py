@@ -47,12 +47,14 @@ def import_advice(error: BaseException, module: str) -> str:
         return f"correct it in {error.filename}:{error.lineno}"
     if isinstance(error, ModuleNotFoundError) and f"{module}.".startswith(f"{error.name}."):
         return "write module:Class, and install the package or put its folder on PYTHONPATH"
-    own = [
+    lines = [
         f"{frame.f_code.co_filename}:{line}"
         for frame, line in walk_tb(error.__traceback__)
         if _package(str(frame.f_globals.get("__name__"))) == _package(module) != OURS
     ]
-    return f"correct it in {own[-1]}" if own else "write module:Class, a class that the module has"
+    return (
+        f"correct it in {lines[-1]}" if lines else "write module:Class, a class that the module has"
+    )
 
 
 def _package(module: str) -> str:

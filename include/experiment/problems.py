@@ -314,7 +314,7 @@ def _setting_problems(
 
 
 def _too_many(spec: RunSpec, controller: Controller) -> Iterator[str]:
-    """Decisions or first instances beyond what a run can have, and none at all."""
+    """Decisions or first instances beyond what a run can have."""
     yield from _too_often("interval_s", controller.interval_s, spec, MOST_READINGS, "decisions")
     if (instances := sum(controller.initial_instances().values())) > MOST_INSTANCES:
         most = f"more than {MOST_INSTANCES}, which take a minute to place; start fewer"

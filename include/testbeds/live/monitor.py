@@ -106,9 +106,9 @@ class LiveMonitor:
         for name, of in counts.busy_us.items():
             reading.busy_s[name] = sum(of.values()) * scale_s
         reading.busy_of = {
-            one.name: counts.busy_us[one.operator].get(one.name, 0) * scale_s
-            for one in self._state.fleet.instances.values()
-            if one.ready_s is not None
+            instance.name: counts.busy_us[instance.operator].get(instance.name, 0) * scale_s
+            for instance in self._state.fleet.instances.values()
+            if instance.ready_s is not None
         }
 
     # ------------------------------------------------------------ utilisation

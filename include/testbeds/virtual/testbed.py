@@ -125,7 +125,7 @@ class VirtualTestbed(Testbed, Actuator[VirtualHost, VirtualInstance]):
             return None
         due: list[tuple[int, VirtualHost | VirtualInstance]] = [
             *((host.fails_us, host) for host in self.fleet.leased() if host.fails_us is not None),
-            *((one.crashes_us, one) for one in instances if one.crashes_us is not None),
+            *((each.crashes_us, each) for each in instances if each.crashes_us is not None),
         ]
         return min(due, key=lambda failure: failure[0], default=None)
 
