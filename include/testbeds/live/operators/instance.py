@@ -66,7 +66,9 @@ class Instance(BrokerConnection[Processed]):
         self._process = code(place)
         self._ledger = Ledger(self._redis, settings.run, settings.operator, settings.instance)
         self._busy_us = 0
-        """Time on items that the ledger does not have yet."""
+        """Time with something to do that the ledger does not have yet."""
+        self._counted_us = 0
+        """Until when that is counted, if there is something to do."""
         self.processed = 0
         """Number of items since it was started."""
         self._waiting: deque[tuple[int, Any, bytes]] = deque()
@@ -90,6 +92,7 @@ class Instance(BrokerConnection[Processed]):
     def _on_delivery(self, _: Any, method: Any, props: Any, body: bytes) -> None:
         if self._draining:
             return
+        self._begin_to_count()
         self._waiting.append((method.delivery_tag, props, body))
         self._work_soon()
 
@@ -104,14 +107,28 @@ class Instance(BrokerConnection[Processed]):
 
     def _work(self) -> None:
         self._work_is_due = False
+        self._begin_to_count()
         end_s = time.monotonic() + SLICE_S
         while self._waiting and not self._over:
             self._take(*self._waiting.popleft())
             if self.stopping or time.monotonic() >= end_s:
                 break
+        self._count()
         self._settle()
+        self._count()
         if self._waiting and not self.stopping:
             self._work_soon()
+
+    def _begin_to_count(self) -> None:
+        if not self._waiting:
+            self._counted_us = wire.now_us()
+
+    def _count(self) -> None:
+        """Add the time since it was counted: with items waiting, all of it is work, whether it
+        went to an item, to the broker or to the ledger."""
+        now_us = wire.now_us()
+        self._busy_us += now_us - self._counted_us
+        self._counted_us = now_us
 
     def _take(self, tag: int, props: Any, body: bytes) -> None:
         started_us = wire.now_us()
@@ -124,7 +141,6 @@ class Instance(BrokerConnection[Processed]):
             self._ledger.reject(str(props.message_id), str(error))
             self._log("rejected", item=props.message_id, why=str(error))
         last = self._send(item, outputs, started_us) if item else 0
-        self._busy_us += wire.now_us() - started_us
         self._confirms.add(Processed(tag, item.id if item else None, outputs), last)
 
     def _send(self, item: wire.Item, outputs: Sequence[Output], started_us: int) -> int:

@@ -10,7 +10,7 @@ Keys in Redis, all below the prefix of the run:
 * ``<run>:sent:<source>`` hash: ``count`` and ``highest`` number confirmed (by the data provider)
 * ``<run>:emitted:<operator>:<path>`` bitmap: items confirmed into the queue of this operator
 * ``<run>:done:<operator>:<path>`` bitmap: items this operator has processed
-* ``<run>:busy:<operator>`` hash by instance: microseconds that it worked on items
+* ``<run>:busy:<operator>`` hash by instance: microseconds that it had something to do
 * ``<run>:repeated`` hash by operator: items that came again after they had been processed
 * ``<run>:rejected:<operator>`` hash by item id: items this operator could not read, and why
 """
@@ -100,7 +100,7 @@ class Ledger:
         self._note = redis.register_script(NOTE)
 
     def write(self, notes: Notes, busy_us: int = 0) -> int:
-        """Write all notes at once, and that they took ``busy_us`` of work; returns how many items
+        """Write all notes at once, and ``busy_us`` more of work; returns how many items
         had been processed before."""
         run, operator = self._run, self._operator
         keys = [repeated_key(run), busy_key(run, operator)]
