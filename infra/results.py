@@ -33,7 +33,8 @@ class ResultTable(BaseModel):
 
     ``columns`` are figures of the table `metrics`, by what they are called there if that is another
     name, or of a run ``changes`` (starts, stops and moves of instances), ``leases`` after the first
-    hosts, ``host_hours`` and ``job_starts`` (of the whole job, as the simulator recorded them).
+    hosts, ``host_hours``, ``job_starts`` (of the whole job, as the simulator recorded them) and
+    ``worst_operator_percent``, near real-time (strict) where that is lowest.
     ``btu_min``: this one of runs that are billed under several BTUs. ``ci95``: with half of the
     interval of each mean. ``less``: how much more than under that controller a figure is, paired by
     pattern and seed, as ``NAME_less_CONTROLLER``.
@@ -68,7 +69,7 @@ def figures(experiment: Path) -> pd.DataFrame:
     """A row per run and BTU of an experiment, with all of its figures."""
     tables = {
         name: pd.read_parquet(experiment / "published" / f"{name}.parquet")
-        for name in ("metrics", "scaling_total", "outcomes")
+        for name in ("metrics", "scaling_total", "outcomes", "compliance")
     }
     metrics = tables["metrics"].fillna({"conditions": "", "variant": ""})
     wide = metrics.pivot_table(index=RUN, columns="metric", values="value", observed=True)
@@ -80,7 +81,9 @@ def figures(experiment: Path) -> pd.DataFrame:
     events = pd.read_parquet(experiment / "measurements" / "event", columns=["run", "event"])
     starts = events[events["event"] == "job_restart"]["run"].astype(str).value_counts()
     wide["job_starts"] = wide["run"].astype(str).map(starts).fillna(0)
-    return wide.join(changes, "run").join(leases, "run")
+    strict = tables["compliance"].groupby("run")["strict_near_real_time_compliance_percent"]
+    worst = strict.min().rename("worst_operator_percent")
+    return wide.join(changes, "run").join(leases, "run").join(worst, "run")
 
 
 def result_table(runs: pd.DataFrame, table: ResultTable) -> pd.DataFrame:

@@ -206,7 +206,9 @@ def test_walks_that_nobody_had_looked_at() -> None:
 
 
 def test_billed_for_what_had_begun() -> None:
-    cells, of, walks, runs_of = stated(r"these are (\d+) of (\d+) cells and (\d+) of (\d+) runs\.")
+    cells, of, walks, runs_of = stated(
+        r"BTUs, it is no worse in (\d+) of (\d+) cells and (\d+) of (\d+) runs\."
+    )
     assert len(table("tide_walks").groupby(list(WALK))) == runs_of
     assert counted(table("tide_cells"), CELL, "begun_cost") == cells
     assert len(table("tide_cells").groupby(list(CELL))) == of
@@ -214,11 +216,14 @@ def test_billed_for_what_had_begun() -> None:
 
 
 def test_recorded_days() -> None:
-    good, of = stated(r"three BTUs each, it is (\d+) of (\d+) runs\.")
+    good, of, busier = stated(
+        r"three BTUs each, it is (\d+) of (\d+) runs, with more changes in (\d+)\."
+    )
     pairs = list(beside(table("tide_days"), DAY))
     assert len(pairs) == of
     assert all(tide[TOTAL] < rivals[TOTAL].min() for tide, rivals in pairs)
     assert counted(table("tide_days"), DAY) == good
+    assert sum(tide["changes"] > rivals.loc["btu", "changes"] for tide, rivals in pairs) == busier
 
 
 def test_the_autoscalers_as_they_are_told() -> None:
@@ -275,6 +280,12 @@ def test_where_tide_is_weak() -> None:
     assert lowest["end_to_end_total_cost"] == ["flink-autoscaler"] + ["tide"] * 11
     assert "`tide` has it on six, `ds2` on four, `hpa` on two cosines" in page("docs/flink.md")
     assert "lowest in six of twelve runs, and in five of the six" in page("docs/tide.md")
+    all_known = (
+        measured.groupby(["pattern", "seed"])["end_to_end_total_cost"].transform("count") == 5
+    )
+    ends = measured[all_known].sort_values("end_to_end_total_cost").groupby(["pattern", "seed"])
+    assert ends.head(1)["controller"].eq("tide").sum() == len(ends) - 1 == 7
+    assert "in seven of the eight runs in which all five" in page("docs/tide.md")
     unseen = measured[
         (measured["seed"] == 803)
         | ((measured["seed"] == 802) & measured["pattern"].isin(["espa_random", "espa_step"]))
@@ -321,6 +332,32 @@ def test_where_tide_is_weak() -> None:
     )
     paid = dict(zip(trading["controller"], trading["mean"].round(1), strict=True))
     assert (paid["tide"], paid["fixed"]) == (33.9, 30.0)
+
+
+def test_the_tournament_on_containers() -> None:
+    rows, told = table("live_tournament"), page("docs/live.md")
+    assert len(rows) == len(list(load_spec(SPECS / "live_tournament.yaml").points()))
+    near = "strict_near_real_time_compliance_percent"
+    decimals = {
+        "resource_cost": 1, near: 1, "worst_operator_percent": 1, f"strict_{TOTAL}": 2,
+        "end_to_end_near_real_time_compliance_percent": 1, f"end_to_end_{TOTAL}": 2,
+        "unprocessed_items": 0, "changes": 0, "leases": 0,
+    }  # fmt: skip
+    for name, digits in decimals.items():
+        for _, of_seed in rows.groupby("seed")[name]:
+            assert f"| {' / '.join(f'{one:.{digits}f}' for one in of_seed)} |" in told
+    for name in (near, "worst_operator_percent", "end_to_end_near_real_time_compliance_percent"):
+        most = rows.sort_values(name).groupby("seed").tail(1)
+        assert set(most["controller"]) == {"tide"}
+    for kind, first, above in (
+        ("strict", ["tide", "ds2", "ds2"], ["hpa"]),
+        ("end_to_end", ["tide", "flink-autoscaler", "tide"], []),
+    ):
+        totals = rows.pivot_table(index="seed", columns="controller", values=f"{kind}_{TOTAL}")
+        assert [str(one) for one in totals.idxmin(axis="columns")] == first
+        more = totals.drop(columns="tide").sub(totals["tide"], axis="index")
+        beyond = more.mean() > t.ppf(0.975, 2) * more.std() / 3**0.5
+        assert beyond[beyond].index.tolist() == above
 
 
 @pytest.mark.parametrize("name", ["README.md", "ARTIFACT.md", "docs/reproduction.md"])

@@ -36,8 +36,11 @@ def reported(folder: Path, costs: dict[tuple[str, int], float], run: str = "") -
     cost = runs.assign(metric="resource_cost", value=list(costs.values()))
     late = runs.assign(metric="late", value=[float(seed) for _, seed in costs])
     own = pd.DataFrame({"run": runs["run"], "btu_min": BTU_MIN})
+    near = "strict_near_real_time_compliance_percent"
+    every_operator = [runs[["run"]].assign(**{near: percent}) for percent in (90.0, 50.0, 70.0)]
     tables = {
         "metrics": pd.concat([cost, late]),
+        "compliance": pd.concat(every_operator),
         "outcomes": own.assign(host_hours=1.5),
         "scaling_total": runs[["run"]].assign(
             upscaling=3, downscaling=2, migrations=1, hosts_leased=4
@@ -55,13 +58,13 @@ def reported(folder: Path, costs: dict[tuple[str, int], float], run: str = "") -
 def test_a_row_is_a_run_where_it_is_told_apart(tmp_path: Path) -> None:
     runs = figures(reported(tmp_path, {("tide", 1): 12.346, ("ds2", 1): 10.0}))
     columns = {"cost": "resource_cost", "changes": None, "leases": None, "host_hours": None}
-    columns["job_starts"] = None
+    columns |= {"job_starts": None, "worst_operator_percent": None}
     rows = result_table(runs, ResultTable(of=["x"], by=["controller", "seed"], columns=columns))
     assert rows.to_dict("records") == [
         {"controller": "ds2", "seed": 1, "cost": 10.0, "changes": 6.0, "leases": 4.0,
-         "host_hours": 1.5, "job_starts": 2.0},
+         "host_hours": 1.5, "job_starts": 2.0, "worst_operator_percent": 50.0},
         {"controller": "tide", "seed": 1, "cost": 12.35, "changes": 6.0, "leases": 4.0,
-         "host_hours": 1.5, "job_starts": 2.0},
+         "host_hours": 1.5, "job_starts": 2.0, "worst_operator_percent": 50.0},
     ]  # fmt: skip
 
 
