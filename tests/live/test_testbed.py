@@ -179,6 +179,9 @@ def test_who_works_all_the_time_is_busy_all_the_time_on_a_host_of_a_third_of_a_c
         assert front.waiting_items > 500
         assert min(front.busy_share, front.busiest_share, instance.cpu_share) > 0.8
         assert 15 < front.busy_in_all_s <= seen.now_s
+        time.sleep(2 * live.config.monitor_every_s + 1)
+        live.testbed.advance_to(25 + live.config.monitor_every_s)
+        assert live.testbed.observe().operators == {}, "nobody was there to read it"
 
 
 def test_the_reaper_lists_dead_runs_and_removes_them_when_told():

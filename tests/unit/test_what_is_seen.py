@@ -216,6 +216,6 @@ def test_a_setting_says_how_long_things_take():
     )
 
 
-def test_of_real_hosts_only_the_drain_is_known():
+def test_of_real_hosts_no_delay_is_known():
     delays = delays_of(PARAMETERS.load_calibration("default").model_dump(mode="json"))
-    assert delays == Delays(drain_s=20)
+    assert delays == Delays()

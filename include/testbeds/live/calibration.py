@@ -36,7 +36,8 @@ class LiveCalibration(Bounded, BaseModel):
     prefetch: Annotated[int, Field(ge=1)] = 5
     """Unacknowledged items of an instance."""
     heartbeat_s: Annotated[int, Field(ge=1)] = 5
-    drain_s: NotNegative = 20
+    kill_after_s: NotNegative = 20
+    """Time that a stopping instance has for the item in hand."""
     boot_within_s: Positive = 60
     start_within_s: Positive = 120
     silent_for_s: Positive = 10

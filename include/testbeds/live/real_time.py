@@ -81,7 +81,7 @@ class RealTimeTestbed(Testbed, Actuator[H, I]):
             record.clock.wait_until(turn * period_s, self._settler.reconcile)
             if record.now_s() > (turn + 1) * period_s:
                 skipped += 1
-                record.reading.time_s = turn * period_s
+                record.reading.time_s, record.reading.missed = turn * period_s, True
                 continue
             if skipped:
                 self._skip((turn - 1) * period_s, skipped)

@@ -284,7 +284,7 @@ class LiveReconciler:
 
     def _stop(self, instance: LiveInstance, container: Container) -> None:
         state = self._state
-        now_s, limit_s = state.now_s(), state.calibration.drain_s * state.clock.scale
+        now_s, limit_s = state.now_s(), state.calibration.kill_after_s * state.clock.scale
         successor = state.fleet.instances.get(instance.successor)
         if instance.signalled_s is None:
             if successor is None and instance.overlaps:

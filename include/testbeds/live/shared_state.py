@@ -84,16 +84,14 @@ class SharedState:
         for operator in operators:
             pipe.hgetall(busy_key(self._run, operator))
         answers = pipe.execute()
-        busy = answers[len(keys) + len(targets_of) :]
+        bits, rest = answers[: len(keys)], answers[len(keys) :]
+        numbers, busy = rest[: len(targets_of)], rest[len(targets_of) :]
         received: defaultdict[str, int] = defaultdict(int)
         done: defaultdict[str, int] = defaultdict(int)
-        for key, count in zip(keys, answers, strict=False):
+        for key, count in zip(keys, bits, strict=True):
             kind, operator, _ = key.removeprefix(f"{self._run}:").split(":", 2)
             (done if kind == "done" else received)[operator] += count
-        sent = {
-            source: int(count or 0)
-            for source, count in zip(targets_of, answers[len(keys) :], strict=False)
-        }
+        sent = {source: int(count or 0) for source, count in zip(targets_of, numbers, strict=True)}
         for source, targets in targets_of.items():
             for operator in targets:
                 received[operator] += sent[source]

@@ -120,12 +120,13 @@ class Instance(BrokerConnection[Processed]):
             self._work_soon()
 
     def _begin_to_count(self) -> None:
-        if not self._waiting:
+        """Leave out the time until now, unless an item waited or it held as many as it may."""
+        held = len(self._waiting) + self._confirms.unsettled
+        if not self._waiting and held < self._settings.prefetch:
             self._counted_us = wire.now_us()
 
     def _count(self) -> None:
-        """Add the time since it was counted: with items waiting, all of it is work, whether it
-        went to an item, to the broker or to the ledger."""
+        """Add the time since it was counted, whatever of items, broker and ledger it went to."""
         now_us = wire.now_us()
         self._busy_us += now_us - self._counted_us
         self._counted_us = now_us
