@@ -124,6 +124,8 @@ def run_batch(
             finished(index, reused)
         else:
             (alone if TESTBEDS[spec.testbed].real_time else waiting).append(index)
+    # What happens to the machine meanwhile happens to every controller of a seed.
+    alone.sort(key=lambda index: specs[index].seed)
     if side_by_side > 1 and len(alone) > 1:
         _side_by_side(specs, root, alone, side_by_side, finished)
         alone = []
