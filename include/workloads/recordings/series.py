@@ -54,14 +54,14 @@ def sheet_of(
     if mapping:
         reads, problems = asked_series(mapping)
     else:
-        reads, problems = choose([CLOCK, *dict.fromkeys(one.metric for one in series)], {})
+        reads, problems = choose([CLOCK, *dict.fromkeys(samples.metric for samples in series)], {})
         reads = [] if problems else [read for read in reads if read.signal != TIME]
     chosen: dict[Reads, Samples] = {}
     for read in reads:
         if match := _matching(read, series, problems):
             chosen[with_unit(read, match, problems)] = match
     if problems:
-        listed = ", ".join(str(one) for one in series[:_MOST_NAMED])
+        listed = ", ".join(str(samples) for samples in series[:_MOST_NAMED])
         more = f" and {len(series) - _MOST_NAMED} more" if len(series) > _MOST_NAMED else ""
         raise SpecError(name, shortened([*problems, f"the series are: {listed}{more}"]))
     return joined(chosen)
