@@ -112,14 +112,19 @@ LIMITS = {"btu-runtime": (1.2, 4.5, 4.0), "btu": (1.2, 4.5, 4.0), "threshold": (
 """What a good fit keeps below: points, percent, percent."""
 
 
+def service_ms(scale: float, own: float = 1.0, connections: float = 1.0) -> dict[str, float]:
+    """Service times by operator; the factors are of their parts: own work, and connections."""
+    return {
+        name: scale * (own * own_ms + connections * CONNECTIONS[name] * CONNECTION_MS)
+        for name, own_ms in OWN_MS.items()
+    }
+
+
 def changes(values: Mapping[str, float]) -> dict[str, Any]:
     """FreeParameter values as fields of a calibration."""
-    scale = values["service_scale"]
+    times_ms = service_ms(values["service_scale"])
     return {
-        "service_ms": {
-            name: round(scale * (own + CONNECTIONS[name] * CONNECTION_MS), 3)
-            for name, own in OWN_MS.items()
-        },
+        "service_ms": {name: round(time_ms, 3) for name, time_ms in times_ms.items()},
         "memory_factor": values["memory_factor"],
         "stalls_per_hour": values["stalls_per_hour"],
         "stall_s": (2.0, values["stall_max_s"]),

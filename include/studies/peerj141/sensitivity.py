@@ -14,15 +14,13 @@ from typing import Any
 
 from include.files.whole import csv_rows
 from include.studies.peerj141.calibration import (
-    CONNECTION_MS,
-    CONNECTIONS,
     CONTROLLERS,
     FITTED,
-    OWN_MS,
     START,
     changes,
     errors_of,
     means_of,
+    service_ms,
     specs,
     trial,
 )
@@ -33,28 +31,15 @@ COLUMNS = (
     "constant", "value", "changed_to", "origin", "source", "controller",
     "compliance_points", "resource_cost_percent", "total_cost_percent",
 )  # fmt: skip
-Changes = Mapping[str, Any]
-
-
-def _services(connection: float = 1.0, own: float = 1.0, connections: float = 1.0) -> Changes:
-    scale = START["service_scale"]
-    return {
-        "service_ms": {
-            name: scale
-            * (own * own_ms + connections * CONNECTIONS[name] * connection * CONNECTION_MS)
-            for name, own_ms in OWN_MS.items()
-        }
-    }
-
-
+_SCALE = START["service_scale"]
 CONSTANTS = csv_rows(Path(__file__).with_name("constants.csv"))
 """Every number, where it is from (paper, runtime, fitted or chosen), and how it is changed."""
-CHANGED: Mapping[str, Changes] = {
+CHANGED: Mapping[str, Mapping[str, Any]] = {
     "nothing": {},
     **{name: changes({**START, name: 1.1 * value}) for name, value in START.items()},
-    "CONNECTION_MS": _services(connection=1.2),
-    "OWN_MS": _services(own=1.1),
-    "CONNECTIONS": _services(connections=1.1),
+    "CONNECTION_MS": {"service_ms": service_ms(_SCALE, connections=1.2)},
+    "OWN_MS": {"service_ms": service_ms(_SCALE, own=1.1)},
+    "CONNECTIONS": {"service_ms": service_ms(_SCALE, connections=1.1)},
     "service_cv": {"service_cv": 1.0},
     "stall minimum": {"stall_s": (1.0, START["stall_max_s"])},
     "image_pull_s": {"image_pull_s": (0.0, 0.0)},

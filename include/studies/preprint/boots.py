@@ -17,6 +17,7 @@ import numpy as np
 
 from include.experiment.run import resolve
 from include.experiment.spec import RunSpec
+from include.results.tables.staged import gathered
 from include.studies.peerj141.calibration import (
     CONTROLLERS,
     FITTED,
@@ -28,10 +29,7 @@ from include.studies.peerj141.calibration import (
 from include.studies.peerj141.draws import interval
 from include.studies.peerj141.published import kind_of
 from include.studies.peerj141.trial import attempt
-from include.studies.preprint.prefetch import SUPPORTED, figures
-from include.studies.preprint.published import printed
-from include.studies.preprint.readings import reading_of
-from include.studies.preprint.study import STUDY
+from include.studies.preprint.prefetch import beside_printed, supported_runs
 from include.studies.scripts import script_parser, write_as_measured
 
 BLOCKS: Mapping[str, Any] = {"boot_blocks": True, "interval_s": 3.0}
@@ -49,17 +47,11 @@ def blocked(spec: RunSpec) -> RunSpec:
 
 def preprint_rows(seeds: Sequence[int]) -> Iterator[tuple[Any, ...]]:
     """The figures of stepwise, of the readings that the counts support."""
-    for spec in STUDY.runs(seeds[:1]):
-        reading = reading_of(spec)
-        if spec.pattern != "stepwise" or reading.name not in SUPPORTED:
-            continue
-        for name, each in (("no", spec), ("yes", blocked(spec))):
-            measured = [figures(resolve(replace(each, seed=seed))) for seed in seeds]
-            for (pattern, approach, metric), value in printed().items():
-                if (pattern, approach) == ("stepwise", reading.approach):
-                    about = ("preprint", spec.controller, "", metric, f"{value:g}", name)
-                    values = [run[metric] for run in measured if metric in run]
-                    yield (*about, *mean_interval(values))
+    for reading, runs in supported_runs(seeds):
+        for name, changed in (("no", runs), ("yes", map(blocked, runs))):
+            for metric, value, values in beside_printed(reading, map(resolve, changed)):
+                about = ("preprint", reading.controller, "", metric, f"{value:g}", name)
+                yield (*about, *mean_interval(values))
 
 
 def mean_interval(values: Sequence[float]) -> tuple[float, float, float]:
@@ -76,25 +68,26 @@ def peerj_rows(seeds: Sequence[int]) -> Iterator[tuple[Any, ...]]:
     for controller in CONTROLLERS:
         for name in ("no", "yes"):
             errors = peerj_errors(controller, seeds, blocks=name == "yes")
-            for group in sorted({(btu, kind) for btu, kind, _ in errors}):
-                of_group = [of for (btu, kind, _), of in errors.items() if (btu, kind) == group]
-                mean = float(np.mean([abs(np.mean(list(of.values()))) for of in of_group]))
-                low, high = interval(of_group) or (float("nan"), float("nan"))
+            groups = gathered(
+                ((group, kind_of(metric)), by_seed)
+                for (_, _, btu_min, metric), by_seed in errors.items()
+                for group in (f"{btu_min:g}", "all")
+            )
+            for group, own in sorted(groups.items()):
+                mean = float(np.mean([abs(np.mean(list(of.values()))) for of in own]))
+                low, high = interval(own) or (float("nan"), float("nan"))
                 yield ("peerj141", controller, *group, "0", name, mean, low, high)
 
 
 def peerj_errors(
     controller: str, seeds: Sequence[int], *, blocks: bool
-) -> dict[tuple[str, str, Cell], dict[int, float]]:
-    """By BTU and kind, and cell: the error of every seed."""
-    errors: dict[tuple[str, str, Cell], dict[int, float]] = {}
+) -> dict[Cell, dict[int, float]]:
+    """By cell: the error of every seed."""
+    errors: dict[Cell, dict[int, float]] = {}
     for spec in specs(FITTED, [controller], seeds):
         run = attempt(resolve(blocked(spec) if blocks else spec))
         for cell, value in published_cells_of(spec, run):
-            *_, btu_min, metric = cell
-            for group in (f"{btu_min:g}", "all"):
-                key = (group, kind_of(metric), cell)
-                errors.setdefault(key, {})[spec.seed] = error_of(cell, value)
+            errors.setdefault(cell, {})[spec.seed] = error_of(cell, value)
     return errors
 
 

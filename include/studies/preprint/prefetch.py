@@ -12,16 +12,17 @@ one message unless told otherwise. The source has no date of the preprint's runs
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
 from include.experiment.run import Run
+from include.experiment.spec import RunSpec
 from include.studies.peerj141.trial import calibrated
 from include.studies.preprint.metrics import figures_of_run
-from include.studies.preprint.published import printed
-from include.studies.preprint.readings import READINGS
+from include.studies.preprint.published import printed_of
+from include.studies.preprint.readings import READINGS, PreprintReading
 from include.studies.preprint.study import STUDY
 from include.studies.scripts import script_parser, tables_in_memory, write_as_measured
 
@@ -39,19 +40,34 @@ def figures(run: Run) -> dict[str, float]:
     return figures_of_run(of["processing_duration"], of["scaling_activity"], of["lease"], slo_ms)
 
 
+def supported_runs(seeds: Sequence[int]) -> Iterator[tuple[PreprintReading, list[RunSpec]]]:
+    """The readings that the counts support, each with its runs of stepwise."""
+    runs = [run for run in STUDY.runs(seeds) if run.pattern == "stepwise"]
+    for reading in READINGS:
+        if reading.name in SUPPORTED:
+            yield reading, [run for run in runs if reading.is_of(run)]
+
+
+def beside_printed(
+    reading: PreprintReading, runs: Iterable[Run]
+) -> Iterator[tuple[str, float, list[float]]]:
+    """Every metric that is printed of stepwise, the printed value, and those of the runs.
+
+    A run in which nothing was ever late has no time to adapt.
+    """
+    measured = [figures(run) for run in runs]
+    for metric, value in printed_of("stepwise", reading.approach).items():
+        yield metric, value, [own[metric] for own in measured if metric in own]
+
+
 def rows(seeds: Sequence[int]) -> Iterator[dict[str, Any]]:
     """Every figure of stepwise, a mean over seeds, by reading and items held ahead."""
-    for reading in (one for one in READINGS if one.name in SUPPORTED):
-        specs = [
-            run for run in STUDY.runs(seeds) if run.pattern == "stepwise" and reading.is_of(run)
-        ]
+    for reading, specs in supported_runs(seeds):
         for items in PREFETCHED_ITEMS:
-            measured = [figures(calibrated(spec, {"prefetch": items})) for spec in specs]
-            for (pattern, about, metric), value in printed().items():
-                # A run in which nothing was ever late has no time to adapt.
-                values = [each[metric] for each in measured if metric in each]
-                if (pattern, about) == ("stepwise", reading.approach) and values:
-                    cells = (reading.name, items, metric, f"{fmean(values):.2f}", f"{value:g}")
+            runs = [calibrated(spec, {"prefetch": items}) for spec in specs]
+            for metric, printed, values in beside_printed(reading, runs):
+                if values:
+                    cells = (reading.name, items, metric, f"{fmean(values):.2f}", f"{printed:g}")
                     yield dict(zip(COLUMNS, cells, strict=True))
 
 
