@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import cache, cached_property
+from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from statistics import fmean, stdev
@@ -111,10 +111,11 @@ class Study:
     baseline: Path | None = None
     """Cells of results that were looked at, in the columns of cells.csv; results may not drift."""
 
-    @property
+    @cached_property
     def claims(self) -> Sequence[Mapping[str, Any]]:
         """What the source claims, as ``claims.yaml`` lists it."""
-        return read_claims(Path(__file__).parent / self.name)
+        text = (Path(__file__).parent / self.name / "claims.yaml").read_text(encoding="utf-8")
+        return tuple(yaml.safe_load(text))
 
     @property
     def predicates(self) -> Mapping[str, Predicate]:
@@ -233,12 +234,6 @@ def seeds_in(text: str, where: str) -> list[int]:
     except ValidationError as error:
         problems = [complaint(problem, "seeds") for problem in error.errors(include_url=False)]
         raise SpecError(where, problems) from None
-
-
-@cache
-def read_claims(folder: Path) -> tuple[Mapping[str, Any], ...]:
-    """What a source claims, as ``claims.yaml`` of its study lists it."""
-    return tuple(yaml.safe_load((folder / "claims.yaml").read_text(encoding="utf-8")))
 
 
 def known(figures: Mapping[Any, Any], key: Any) -> Any:

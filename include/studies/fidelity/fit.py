@@ -30,6 +30,7 @@ from include.experiment.run import Run
 from include.model.errors import StoreError
 from include.results.tables.measured import measured_rows
 from include.runs.stages import store_of
+from include.studies.live.calibration import boots
 
 F64 = NDArray[np.float64]
 LATE_US = 1_000_000
@@ -199,19 +200,11 @@ def _items(run: Run, root: Path) -> dict[str, _Items]:
 
 def _boots(runs: Sequence[Run], root: Path) -> tuple[float, float]:
     """From the order of a host until it is up: the middle half of those that were leased."""
-    took_s = []
-    for run in runs:
-        store = store_of(run.spec, root)
-        ordered = {
-            row["host"]: row["time_s"]
-            for row in measured_rows(store, "scaling_activity").to_pylist()
-            if row["activity"] == "host_leased" and row["time_s"] > 0
-        }
-        took_s += [
-            row["time_s"] - ordered[row["subject"]]
-            for row in measured_rows(store, "event").to_pylist()
-            if row["event"] == "host_up" and row["subject"] in ordered
-        ]
+    took_s: list[float] = []
+    for store in (store_of(run.spec, root) for run in runs):
+        events = measured_rows(store, "event").to_pylist()
+        activities = measured_rows(store, "scaling_activity").to_pylist()
+        took_s += boots(events, [row for row in activities if row["time_s"] > 0])
     if not took_s:
         low, high = runs[0].calibration["host_boot_s"]
         return float(low), float(high)

@@ -28,11 +28,6 @@ class JobChange:
     stopped: int
     reason: Reason
 
-    @property
-    def is_reconfiguration(self) -> bool:
-        """Whether a job that missed its SLO got instances (and none was merely replaced)."""
-        return self.reason is Reason.SLO_VIOLATED
-
 
 @dataclass(frozen=True)
 class HengeRun:
@@ -72,8 +67,9 @@ class HengeRun:
         return bool((self.satisfaction[self.times_s > from_s] >= FULL).all())
 
     def reconfigurations(self, job: str = "") -> list[JobChange]:
-        """Those of one job, or of all."""
-        return [c for c in self.changes if c.is_reconfiguration and job in ("", c.job)]
+        """Of one job or of all: those that gave a job instances because it missed its SLO."""
+        own = (change for change in self.changes if job in ("", change.job))
+        return [change for change in own if change.reason is Reason.SLO_VIOLATED]
 
     def final_utility(self) -> np.ndarray:
         """Utility of each job over the last ten minutes, as a share of its maximum."""

@@ -7,8 +7,9 @@ from dataclasses import replace
 
 from include.experiment.run import resolve
 from include.experiment.spec import RunSpec
+from include.results.tables.staged import gathered
 from include.studies.base import Cell, CellValues, Study, StudyData, runs_of
-from include.studies.live.metrics import Figures, LiveMetrics, cell_figures, figures_of
+from include.studies.live.metrics import LiveMetrics, cell_figures, figures_of
 from include.studies.results import Rows
 
 EXPERIMENT = "live_and_simulated"
@@ -37,11 +38,11 @@ class LiveStudy(Study):
         return [live, *(replace(live, testbed="simulated", seed=seed) for seed in chosen)]
 
     def read(self, measured: StudyData) -> LiveMetrics:
-        figures: dict[bool, list[Figures]] = {True: [], False: []}
-        for run in measured.runs:
-            own = figures_of(resolve(run), measured.store(run))
-            figures[run.testbed == "simulated"].append(own)
-        return LiveMetrics(live=figures[False], simulated=figures[True])
+        figures = gathered(
+            (run.testbed == "simulated", figures_of(resolve(run), measured.store(run)))
+            for run in measured.runs
+        )
+        return LiveMetrics(live=figures.get(False, ()), simulated=figures.get(True, ()))
 
     def tables(self, metrics: LiveMetrics) -> Mapping[str, Rows]:
         return {"side_by_side": metrics.rows()}

@@ -42,47 +42,31 @@ CONNECTIONS = {
 
 @dataclass(frozen=True, slots=True)
 class FreeParameter:
-    """A value that no source states: how far it may go, and what says so."""
+    """A value that no source states: how far it may go, and that of the last fit."""
 
     name: str
     low: float
     high: float
-    source: str
+    fitted: float
 
 
 PARAMETERS = (
-    FreeParameter(
-        "service_scale", 0.7, 1.1,
-        "Table 2 gives o_slo, which also holds messaging and time stamps cut to the second: "
-        "service itself takes less",
-    ),
-    FreeParameter(
-        "memory_factor", 1.5, 3.0,
-        "Table 2 gives mean memory; hosts of 7 GB and the costs of Tables 3 and 5 say how many "
-        "instances one takes",
-    ),
-    FreeParameter(
-        "stalls_per_hour", 0.0, 40.0,
-        "\"minor external events, e.g., short network delays due to other applications running "
-        "on the same physical hardware\" (two-level, BTU60)",
-    ),
-    FreeParameter(
-        "stall_max_s", 3.0, 20.0,
-        "\"short\": below the tick of 60 s",
-    ),
-    FreeParameter(
-        "latency_ms", 3.0, 40.0,
-        "a broker on a virtual machine of the same cloud",
-    ),
-)  # fmt: skip
-START: Mapping[str, float] = {
-    "service_scale": 0.8,
-    "memory_factor": 2.12,
-    "stalls_per_hour": 28.0,
-    "stall_max_s": 7.5,
-    "latency_ms": 14.0,
-}
-"""The values of the last fit, where a search begins."""
+    # Table 2 gives o_slo, which also holds messaging and time stamps cut to the second: service
+    # itself takes less.
+    FreeParameter("service_scale", 0.7, 1.1, fitted=0.8),
+    # Table 2 gives mean memory; hosts of 7 GB and the costs of Tables 3 and 5 say how many
+    # instances one takes.
+    FreeParameter("memory_factor", 1.5, 3.0, fitted=2.12),
+    # "minor external events, e.g., short network delays due to other applications running on the
+    # same physical hardware" (two-level, BTU60)
+    FreeParameter("stalls_per_hour", 0.0, 40.0, fitted=28.0),
+    # "short": below the tick of 60 s.
+    FreeParameter("stall_max_s", 3.0, 20.0, fitted=7.5),
+    # A broker on a virtual machine of the same cloud.
+    FreeParameter("latency_ms", 3.0, 40.0, fitted=14.0),
+)
+START: Mapping[str, float] = {parameter.name: parameter.fitted for parameter in PARAMETERS}
+"""Where a search begins."""
 FITTING_SEEDS = frozenset((*range(1, 25), *range(101, 107)))
 """Seeds that the values above, and the choice of readings, have seen: no verdict is by them."""
 JUDGING_SEEDS = 24

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -38,10 +38,6 @@ class PvldbMetrics:
     cells: Mapping[Key, Sequence[float]]
     curves: Mapping[tuple[str, str], np.ndarray] = field(default_factory=dict)
     asked: tuple[str, ...] = SCENARIOS
-
-    def only(self, *scenarios: str) -> PvldbMetrics:
-        """The same, with claims asked of some scenarios only."""
-        return replace(self, asked=scenarios)
 
     def cell(self, scenario: str, name: str, metric: str) -> CellMean:
         """One cell. Raises NotKnown when it was not measured."""

@@ -6,12 +6,12 @@ it: how often an operator is scaled is not in the paper (deviations.md, KALMAN-S
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from include.experiment.run import Run, resolve
+from include.experiment.run import resolve
 from include.results.tables.staged import gathered
 from include.studies.base import runs_of
 from include.studies.pvldb127.metrics import figures_of
@@ -26,11 +26,14 @@ COLUMNS = ("scenario", "filter", "b", "metric", "mean", "lowest", "highest", "ru
 def rows(seeds: Sequence[int]) -> Iterator[dict[str, Any]]:
     """The figures of every scenario and filter, over seeds; b is that of eq. 5, of EKF alone."""
     cases = gathered(
-        ((run.pattern, FILTERS[run.controller], run.controller_options.get(B, "")), run)
+        ((run.pattern, FILTERS[run.controller], run.controller_options.get(B, "")), resolve(run))
         for run in runs_of("kalman_starting", ["kalman_starting"], seeds)
     )
-    for (pattern, name, b), own in cases.items():
-        measured = [figures_in_memory(resolve(spec)) for spec in own]
+    for (pattern, name, b), runs in cases.items():
+        measured = [
+            figures_of(tables_in_memory(run), run.calibration["sample_every_items"]).figures
+            for run in runs
+        ]
         for metric in METRICS:
             values = [figures[metric] for figures in measured]
             figure = published().get((pattern, name, metric))
@@ -38,11 +41,6 @@ def rows(seeds: Sequence[int]) -> Iterator[dict[str, Any]]:
             printed = f"{figure.mean:g}" if figure else ""
             cells = (pattern, name, b, metric, *shown, len(values), printed)
             yield dict(zip(COLUMNS, cells, strict=True))
-
-
-def figures_in_memory(run: Run) -> Mapping[str, float]:
-    """The five figures of a run of which nothing is stored."""
-    return figures_of(tables_in_memory(run), run.calibration["sample_every_items"]).figures
 
 
 if __name__ == "__main__":
