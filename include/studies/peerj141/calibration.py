@@ -18,7 +18,7 @@ from include.experiment.spec import RunSpec
 from include.results.tables.staged import gathered
 from include.studies.peerj141 import published
 from include.studies.peerj141.published import KINDS, kind_of, pays_by_own_btu, published_figure
-from include.studies.peerj141.trial import BOOKS, CalibrationRun, attempt, calibrated
+from include.studies.peerj141.trial import BOOKS, CalibrationRun, attempt
 
 FITTED = ("stepwise", "random_walk_1")
 HELD_OUT = ("two_level", "random_walk_2")
@@ -136,25 +136,27 @@ def specs(
     ]
 
 
-def trial(spec: RunSpec, changed: Mapping[str, Any]) -> CalibrationRun:
-    """One run with a changed calibration (in a worker process)."""
-    return attempt(calibrated(spec, changed))
-
-
 def evaluate(
     values: Mapping[str, float], points: Sequence[RunSpec], pool: Executor
 ) -> dict[str, FitErrors]:
     """Errors of every controller against the published figures of the points' patterns."""
     means = published_means(values, points, pool)
     names = dict.fromkeys(spec.controller for spec in points)
-    return {name: errors_of({c: e for c, e in means.items() if c[0] == name}) for name in names}
+    return {name: errors_of(means, name) for name in names}
 
 
 def published_means(
-    values: Mapping[str, float], points: Sequence[RunSpec], pool: Executor
+    values: Mapping[str, float],
+    points: Sequence[RunSpec],
+    pool: Executor,
+    others: Mapping[str, Any] | None = None,
 ) -> dict[Cell, float]:
-    """The mean over seeds of every published cell that the points measure."""
-    trials = list(pool.map(trial, points, [changes(values)] * len(points)))
+    """The mean over seeds of every published cell that the points measure.
+
+    ``others`` are further fields of the calibration.
+    """
+    changed = {**changes(values), **(others or {})}
+    trials = list(pool.map(attempt, points, [changed] * len(points)))
     return means_of(list(zip(points, trials, strict=True)))
 
 
@@ -182,12 +184,15 @@ def error_of(cell: Cell, mean: float) -> float:
     return published.error_of(cell[3], figure.mean, mean)
 
 
-def errors_of(means: Mapping[Cell, float]) -> FitErrors:
-    """Mean absolute errors over published cells."""
-    by_kind = gathered(
-        (kind_of(cell[3]), abs(error_of(cell, mean))) for cell, mean in means.items()
+def errors_of(means: Mapping[Cell, float], controller: str) -> FitErrors:
+    """Mean absolute errors over the published cells of a controller."""
+    errors = gathered(
+        (kind_of(cell[3]), abs(error_of(cell, mean)))
+        for cell, mean in means.items()
+        if cell[0] == controller
     )
-    return FitErrors(len(means), *(fmean(by_kind.get(kind, [0.0])) for kind in KINDS))
+    cells = sum(map(len, errors.values()))
+    return FitErrors(cells, *(fmean(errors.get(kind, [0.0])) for kind in KINDS))
 
 
 def as_yaml(

@@ -19,10 +19,9 @@ from include.studies.peerj141.calibration import (
     START,
     changes,
     errors_of,
-    means_of,
+    published_means,
     service_ms,
     specs,
-    trial,
 )
 from include.studies.scripts import script_parser, write_as_measured
 
@@ -55,12 +54,9 @@ def rows(seeds: Sequence[int], pool: Executor) -> Iterator[dict[str, str]]:
         if row["constant"] not in CHANGED:
             yield row | dict.fromkeys(COLUMNS[5:], "")
             continue
-        changed = {**changes(START), **CHANGED[row["constant"]]}
-        trials = zip(points, pool.map(trial, points, [changed] * len(points)), strict=True)
-        measured = list(trials)
+        means = published_means(START, points, pool, CHANGED[row["constant"]])
         for controller in CONTROLLERS:
-            own = [(spec, run) for spec, run in measured if spec.controller == controller]
-            errors = errors_of(means_of(own))
+            errors = errors_of(means, controller)
             yield row | {
                 "controller": controller,
                 "compliance_points": f"{errors.compliance_points:.2f}",

@@ -50,8 +50,9 @@ def calibrated(spec: RunSpec, changes: Mapping[str, Any]) -> Run:
     return replace(run, calibration=calibration, topology=topology)
 
 
-def attempt(run: Run) -> CalibrationRun:
-    """Simulate a run from its first to its last second."""
+def attempt(spec: RunSpec, changes: Mapping[str, Any]) -> CalibrationRun:
+    """Simulate such a run from its first to its last second (in a worker process)."""
+    run = calibrated(spec, changes)
     session = Session.open(run)
     session.deploy()
     session.run(0, run.spec.duration_s)
