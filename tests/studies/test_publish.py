@@ -188,12 +188,6 @@ def test_what_does_not_apply_to_a_run_is_left_out(both: Path) -> None:
     assert "strict_relaxed_compliance_percent" in metrics
 
 
-def test_a_study_that_names_no_cells_stays_as_it_is(both: Path, monkeypatch) -> None:
-    monkeypatch.setattr(STUDY, "cell_of", lambda _: None)
-    own = evaluate(STUDY, both).tables["cells"]
-    assert [row["metric"] for row in own] == ["own_count"]
-
-
 @pytest.mark.parametrize("name", sorted(set(STUDIES) - {"peerj141"}))
 def test_every_study_names_the_cell_of_its_runs(name: str) -> None:
     study = study_named(name)

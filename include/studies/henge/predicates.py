@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
 from statistics import fmean
@@ -157,11 +156,6 @@ def _outage_recovers(metrics: HengeMetrics) -> Answer:
     return holds, f"maximum at {reached_s:.0f} s" if reached_s else "never"
 
 
-def _percentiles(runs: Sequence[HengeRun]) -> list[float]:
-    shares = np.concatenate([run.satisfaction for run in runs])
-    return [float(np.percentile(shares, q)) for q in PERCENTILES]
-
-
 def _diurnal(metrics: HengeMetrics, controller: str) -> list[HengeRun]:
     return metrics.of("tenants_diurnal", controller)
 
@@ -185,9 +179,10 @@ def _diurnal_manual(metrics: HengeMetrics) -> Answer:
 
 
 def _diurnal_percentiles(metrics: HengeMetrics) -> Answer:
-    percentiles = {
-        name: _percentiles(_diurnal(metrics, name)) for name in ("henge", "manual", "default-storm")
-    }
+    percentiles = {}
+    for name in ("henge", "manual", "default-storm"):
+        shares = np.concatenate([run.satisfaction for run in _diurnal(metrics, name)])
+        percentiles[name] = np.percentile(shares, PERCENTILES).tolist()
     own, manual = percentiles["henge"], percentiles["manual"]
     holds = own[0] > manual[0] and all(a >= b - 1 for a, b in zip(own[1:], manual[1:], strict=True))
     return holds, "; ".join(

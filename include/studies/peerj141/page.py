@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
 from operator import itemgetter
 from statistics import fmean
 from typing import Any
 
 from include.results.reports.comparison import PublishedFigure
+from include.results.tables.staged import gathered, grouped
 from include.studies.peerj141.calibration import JUDGING_SEEDS
 from include.studies.peerj141.errata import columns, implied_items
 from include.studies.peerj141.figures import draw_curves, draw_tradeoff, scale_of_curves
@@ -180,10 +180,13 @@ def _published_rows() -> Iterator[dict[str, Any]]:
 
 def _policies(cells: Rows) -> Iterator[dict[str, Any]]:
     """One row per pattern, controller and BTU with every metric."""
-    for (pattern, controller, btu_min), group in groupby(cells, CASE):
-        means = {row["metric"]: _spread(row["mean"], row["sigma"]) for row in group}
-        place = {"pattern": pattern, "policy": policy(controller, btu_min)}
-        yield place | {metric: means.get(metric, "") for metric in METRICS}
+    for own in gathered((CASE(row), row) for row in cells).values():
+        means = {row["metric"]: _spread(row["mean"], row["sigma"]) for row in own}
+        yield _place(own[0]) | {metric: means.get(metric, "") for metric in METRICS}
+
+
+def _place(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {"pattern": row["pattern"], "policy": policy(row["controller"], row["btu_min"])}
 
 
 def _spread(mean: float, sigma: float | None) -> str:
@@ -199,15 +202,13 @@ def _is_shown(row: Mapping[str, Any]) -> bool:
 def _without_key(row: Mapping[str, Any]) -> dict[str, Any]:
     """A row with its policy in the place of controller and BTU."""
     rest = {name: row[name] for name in row if name not in ("pattern", "controller", "btu_min")}
-    place = {"pattern": row["pattern"], "policy": policy(row["controller"], row["btu_min"])}
-    return place | rest
+    return _place(row) | rest
 
 
 def _beside(row: Mapping[str, Any]) -> dict[str, Any]:
     """A published cell beside the measured one."""
     return {
-        "pattern": row["pattern"],
-        "policy": policy(row["controller"], row["btu_min"]),
+        **_place(row),
         "metric": row["metric"],
         "published": _spread(row["published_mean"], row["published_sigma"]),
         "measured": _spread(row["measured_mean"], row["measured_sigma"]),
@@ -234,20 +235,16 @@ def _figures(staged: Mapping[str, Rows]) -> dict[str, str]:
 
 def _mean_elasticity(rows: Rows) -> list[dict[str, Any]]:
     """The overall rows, means over seeds, in the order of Fig. 7 and of the matrix."""
-    overall = [row for row in rows if row["scope"] == "overall"]
     order = {name: i for i, name in enumerate((*patterns(), *controllers()))}
-    overall.sort(key=lambda row: (order[row["pattern"]], order[row["controller"]], row["btu_min"]))
-    numbers = [
-        name for name in overall[0] if isinstance(overall[0][name], float) and name != "btu_min"
-    ]
+    overall = grouped(
+        (row for row in rows if row["scope"] == "overall"),
+        lambda row: (order[row["pattern"]], order[row["controller"]], row["btu_min"]),
+    )
+    first, *_ = overall.values()
+    numbers = [name for name in first[0] if isinstance(first[0][name], float) and name != "btu_min"]
     return [
-        {
-            "pattern": pattern,
-            "policy": policy(controller, btu_min),
-            **{name: fmean(row[name] for row in own) for name in numbers},
-        }
-        for (pattern, controller, btu_min), group in groupby(overall, CASE)
-        for own in [list(group)]
+        _place(own[0]) | {name: fmean(row[name] for row in own) for name in numbers}
+        for own in overall.values()
     ]
 
 
