@@ -24,7 +24,7 @@ from include.model.errors import SpecError
 from include.results.reports.comparison import PublishedFigure
 from include.results.tables.catalogue import PUBLISHED
 from include.results.tables.measured import measured_rows
-from include.results.tables.staged import Row, read_staged
+from include.results.tables.staged import Row, gathered, read_staged
 from include.runs.measurements.store import RunStore
 from include.studies.page import on_pattern, why_apart
 from include.studies.page import summary as claims_summary
@@ -39,8 +39,8 @@ SPECS = Path(__file__).parents[1] / "experiment" / "specs"
 
 Cell = tuple[str, str]
 """Workload and controller, as a row of cells.csv names them."""
-CellValues = tuple[str, str, str, Sequence[float]]
-"""Workload, controller and metric, which has its unit in the name; one value per run."""
+CellValue = tuple[str, str, str, float]
+"""Workload, controller, metric, which has its unit in the name, and its value in one run."""
 
 
 class NotKnown(Exception):
@@ -175,8 +175,8 @@ class Study:
                 rows.append({**row, **self.beside(predicate, case)})
         return rows
 
-    def cell_values(self, metrics: Any) -> Iterable[CellValues]:
-        """Every cell of cells.csv."""
+    def cell_values(self, metrics: Any) -> Iterable[CellValue]:
+        """The values of which cells.csv has the means."""
         return ()
 
     def cell_of(self, run: RunSpec) -> Cell | None:
@@ -265,9 +265,10 @@ def mean_of(samples: Sequence[float]) -> CellMean:
     return CellMean(fmean(samples), stdev(samples) if len(samples) > 1 else 0.0, len(samples))
 
 
-def cells_of(values: Iterable[CellValues], workload: str = "scenario") -> list[Row]:
+def cells_of(values: Iterable[CellValue], workload: str = "scenario") -> list[Row]:
     """Rows of ``cells.csv``; ``workload`` names the first column: scenario or pattern."""
+    cells = gathered(((of, controller, metric), value) for of, controller, metric, value in values)
     return [
         {workload: of, "controller": controller, "metric": metric, **mean_of(samples)._asdict()}
-        for of, controller, metric, samples in values
+        for (of, controller, metric), samples in cells.items()
     ]

@@ -11,7 +11,7 @@ from typing import Any
 from include.results.quality.gates import check_tables
 from include.results.reports.publish import ALWAYS, Tables, publish, report_files
 from include.results.tables.build import build_tables
-from include.results.tables.staged import gathered, read_staged
+from include.results.tables.staged import read_staged
 from include.runs.measurements.origin import BY_HAND, DagRun
 from include.studies import STUDIES, printed, study_of
 from include.studies.base import Study, StudyData, cells_of
@@ -122,13 +122,12 @@ def with_strict_figures(study: Study, measured: StudyData) -> StudyResults:
     """What the runs say about a study, with the strict figures of every cell in ``cells``."""
     results = study.evaluate(measured)
     outcomes = {row["run"]: row for row in read_staged(measured.folder, "outcomes")}
-    by_cell = gathered(
-        ((*cell, metric), float(value))
+    strict = (
+        (*cell, metric, float(value))
         for run in measured.runs
         if (cell := study.cell_of(run)) is not None
         for metric in STRICT
         if (value := outcomes[run.run_id][metric]) is not None
     )
-    strict = ((*key, values) for key, values in by_cell.items())
     cells = [*results.tables.get("cells", ()), *cells_of(strict, study.workload)]
     return replace(results, tables={**results.tables, "cells": cells})

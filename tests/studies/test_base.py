@@ -43,7 +43,10 @@ def test_a_claim_says_what_sets_it_apart():
 
 
 def test_cells_are_means_over_runs_with_their_sample_deviation():
-    rows = cells_of([("p", "btu", "cost_usd", [1.0, 3.0]), ("p", "btu", "hosts_count", [2.0])])
+    cell = ("p", "btu")
+    rows = cells_of(
+        [(*cell, "cost_usd", 1.0), (*cell, "hosts_count", 2.0), (*cell, "cost_usd", 3.0)]
+    )
     assert rows == [
         {"scenario": "p", "controller": "btu", "metric": "cost_usd", "mean": 2.0,
          "sigma": pytest.approx(2**0.5), "runs": 2},

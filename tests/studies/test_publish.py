@@ -57,7 +57,7 @@ class Tiny(Study):
         return {"order": [{"seed": seed} for seed in metrics]}
 
     def cell_values(self, _):
-        return [("random_walk_1", "btu", "own_count", [1.0])]
+        return [("random_walk_1", "btu", "own_count", 1.0)]
 
     def cell_of(self, run):
         return (run.pattern, run.controller) if run.controller == "btu" else None

@@ -11,7 +11,7 @@ from typing import Any
 from include.experiment.spec import RunSpec
 from include.studies.base import (
     Cell,
-    CellValues,
+    CellValue,
     ClaimCase,
     ClaimOutcome,
     Predicate,
@@ -43,10 +43,11 @@ class FuguStudy(Study):
         outcomes = [ask(predicate, metrics.of_seed(seed))[0] for seed in metrics.seeds()]
         return {"seeds": f"{outcomes.count(ClaimOutcome.HOLDS)} of {len(outcomes)}"}
 
-    def cell_values(self, metrics: FuguMetrics) -> Iterator[CellValues]:
+    def cell_values(self, metrics: FuguMetrics) -> Iterator[CellValue]:
         for case, runs in metrics.runs.items():
             for name, with_unit in METRICS.items():
-                yield *_cell(case), with_unit, [run[name] for run in runs.values()]
+                for run in runs.values():
+                    yield *_cell(case), with_unit, run[name]
 
     def cell_of(self, run: RunSpec) -> Cell:
         return _cell(case_of(run))

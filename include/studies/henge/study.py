@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from include.experiment.spec import RunSpec
-from include.results.tables.staged import gathered
-from include.studies.base import Cell, CellValues, Study, StudyData
+from include.studies.base import Cell, CellValue, Study, StudyData
 from include.studies.henge.metrics import HengeMetrics, figures_of, read_run
 
 
@@ -26,14 +25,11 @@ class HengeStudy(Study):
     def read(self, measured: StudyData) -> HengeMetrics:
         return HengeMetrics([read_run(measured, run) for run in measured.runs])
 
-    def cell_values(self, metrics: HengeMetrics) -> Iterator[CellValues]:
+    def cell_values(self, metrics: HengeMetrics) -> Iterator[CellValue]:
         """Runs that differ in level, seed or instances at the start are the runs of a cell."""
-        by_cell = gathered(
-            ((*self.cell_of(run.spec), name), value)
-            for run in metrics.runs
-            for name, value in figures_of(run).items()
-        )
-        return ((*key, values) for key, values in by_cell.items())
+        for run in metrics.runs:
+            for name, value in figures_of(run).items():
+                yield *self.cell_of(run.spec), name, value
 
     def cell_of(self, run: RunSpec) -> Cell:
         return run.topology, run.controller

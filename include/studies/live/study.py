@@ -8,7 +8,7 @@ from dataclasses import replace
 from include.experiment.run import resolve
 from include.experiment.spec import RunSpec
 from include.results.tables.staged import gathered
-from include.studies.base import Cell, CellValues, Study, StudyData, runs_of
+from include.studies.base import Cell, CellValue, Study, StudyData, runs_of
 from include.studies.live.metrics import LiveMetrics, cell_figures, figures_of
 from include.studies.results import Rows
 
@@ -47,12 +47,12 @@ class LiveStudy(Study):
     def tables(self, metrics: LiveMetrics) -> Mapping[str, Rows]:
         return {"side_by_side": metrics.rows()}
 
-    def cell_values(self, metrics: LiveMetrics) -> Iterator[CellValues]:
+    def cell_values(self, metrics: LiveMetrics) -> Iterator[CellValue]:
         """The run on real containers and its simulations as two workloads."""
         for kind, own in (("live", metrics.live), ("simulated", metrics.simulated)):
-            figures = [cell_figures(run) for run in own]
-            for metric in figures[0] if figures else ():
-                yield kind, CONTROLLER, metric, [one[metric] for one in figures]
+            for run in own:
+                for metric, value in cell_figures(run).items():
+                    yield kind, CONTROLLER, metric, value
 
     def cell_of(self, run: RunSpec) -> Cell:
         return "simulated" if run.testbed == "simulated" else "live", run.controller

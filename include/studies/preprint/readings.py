@@ -94,13 +94,3 @@ def count_error_percent(means: Mapping[str, float], printed: Mapping[str, float]
     return fmean(
         100 * abs(means[name] - printed[name]) / max(1.0, printed[name]) for name in COUNTED
     )
-
-
-def supported(errors: Mapping[str, float]) -> dict[str, str]:
-    """By approach, the measured reading whose counts are off least."""
-    support: dict[str, str] = {}
-    for one in READINGS:
-        best = support.get(one.approach)
-        if one.name in errors and (best is None or errors[one.name] < errors[best]):
-            support[one.approach] = one.name
-    return support

@@ -10,7 +10,8 @@ from typing import Any
 
 from include.experiment.run import resolve
 from include.experiment.spec import RunSpec
-from include.studies.base import Cell, CellValues, ClaimCase, Study, StudyData
+from include.results.tables.staged import gathered
+from include.studies.base import Cell, CellValue, ClaimCase, Study, StudyData
 from include.studies.preprint.metrics import figures_of_run
 from include.studies.preprint.predicates import Means
 from include.studies.preprint.published import APPROACHES, printed, printed_of
@@ -19,7 +20,6 @@ from include.studies.preprint.readings import (
     READINGS,
     count_error_percent,
     reading_of,
-    supported,
 )
 from include.studies.results import Rows, StudyResults
 
@@ -54,8 +54,12 @@ class PreprintMetrics:
 
     @cached_property
     def best(self) -> Mapping[str, str]:
-        """By approach: the reading that the counts support."""
-        return supported(self.errors)
+        """By approach: the measured reading whose counts are off least; they support it."""
+        measured = gathered((one.approach, one.name) for one in READINGS if one.name in self.errors)
+        return {
+            approach: min(names, key=self.errors.__getitem__)
+            for approach, names in measured.items()
+        }
 
     @cached_property
     def chosen(self) -> Mapping[str, Means]:
@@ -101,10 +105,11 @@ class PreprintStudy(Study):
         chosen = metrics.chosen.items()
         return [ClaimCase((means,), {"pattern": pattern}) for pattern, means in chosen]
 
-    def cell_values(self, metrics: PreprintMetrics) -> Iterator[CellValues]:
+    def cell_values(self, metrics: PreprintMetrics) -> Iterator[CellValue]:
         for cell, own in sorted(metrics.figures.items()):
             for metric, values in own.items():
-                yield *cell, metric, values
+                for value in values:
+                    yield *cell, metric, value
 
     def cell_of(self, run: RunSpec) -> Cell:
         return run.pattern, reading_of(run).name

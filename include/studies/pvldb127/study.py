@@ -9,7 +9,7 @@ from typing import Any
 
 from include.experiment.spec import RunSpec
 from include.results.reports.comparison import PublishedFigure
-from include.studies.base import Cell, CellValues, ClaimCase, Predicate, Study, StudyData, ask
+from include.studies.base import Cell, CellValue, ClaimCase, Predicate, Study, StudyData, ask
 from include.studies.pvldb127.economy import break_even
 from include.studies.pvldb127.errata import find_errata
 from include.studies.pvldb127.metrics import PvldbMetrics, metrics_of, read_run, welch_p
@@ -57,11 +57,12 @@ class Pvldb127Study(Study):
         others = tuple(one for one in SCENARIOS if one != WITHHELD)
         return {"without_square": ask(predicate, replace(metrics, asked=others))[0].value}
 
-    def cell_values(self, metrics: PvldbMetrics) -> Iterator[CellValues]:
+    def cell_values(self, metrics: PvldbMetrics) -> Iterator[CellValue]:
         """Every measured figure of Pyramid, Square and lab."""
         names = {name: controller for controller, name in FILTERS.items()}
         for (scenario, name, metric), values in metrics.cells.items():
-            yield scenario, names[name], UNITS[metric], values
+            for value in values:
+                yield scenario, names[name], UNITS[metric], value
 
     def cell_of(self, run: RunSpec) -> Cell:
         return run.pattern, run.controller
