@@ -140,9 +140,9 @@ def verdict(metrics: PreprintMetrics) -> Rows:
             means = {name: metrics.means.get((pattern, name), {}) for name in names}
         for name, own in means.items():
             if metric in own:
-                rows.append(_judged(pattern, approach, name, metric, value, own[metric]))
                 is_supported = name in (*metrics.best.values(), "both")
-                rows[-1]["supported"] = "yes" if is_supported else "no"
+                row = _judged(pattern, approach, name, metric, value, own[metric])
+                rows.append(row | {"supported": "yes" if is_supported else "no"})
     return rows
 
 

@@ -8,7 +8,6 @@ from itertools import combinations, product
 from typing import Any
 
 from include.experiment.spec import RunSpec
-from include.results.reports.comparison import PublishedFigure
 from include.studies.base import Cell, CellValue, ClaimCase, Predicate, Study, StudyData, ask
 from include.studies.pvldb127.economy import break_even
 from include.studies.pvldb127.errata import find_errata
@@ -90,25 +89,17 @@ def results(metrics: PvldbMetrics) -> Rows:
     rows = []
     for scenario, metric, name in product(metrics.scenarios(), METRICS, FILTERS.values()):
         cell = metrics.cell(scenario, name, metric)
+        figure = published().get((scenario, name, metric))
+        off = 100 * (cell.mean / figure.mean - 1) if figure else None
         row = {
             "scenario": scenario, "metric": metric, "filter": name,
             "runs": cell.runs, "mean": cell.mean, "sigma": cell.sigma,
+            "published_mean": figure and figure.mean, "published_sigma": figure and figure.sigma,
+            "off_percent": off, "tolerance_percent": figure and TOLERANCE_PERCENT[metric],
+            "inside": None if off is None else abs(off) <= TOLERANCE_PERCENT[metric],
         }  # fmt: skip
-        rows.append(row | _beside(published().get((scenario, name, metric)), row))
+        rows.append(row)
     return rows
-
-
-def _beside(figure: PublishedFigure | None, row: Mapping[str, Any]) -> dict[str, Any]:
-    if figure is None:
-        return dict.fromkeys(
-            ("published_mean", "published_sigma", "off_percent", "tolerance_percent", "inside")
-        )
-    off = 100 * (row["mean"] / figure.mean - 1)
-    tolerance = TOLERANCE_PERCENT[row["metric"]]
-    return {
-        "published_mean": figure.mean, "published_sigma": figure.sigma, "off_percent": off,
-        "tolerance_percent": tolerance, "inside": abs(off) <= tolerance,
-    }  # fmt: skip
 
 
 def welch_tests(metrics: PvldbMetrics) -> Rows:
