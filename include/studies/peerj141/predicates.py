@@ -13,8 +13,8 @@ from itertools import pairwise
 from include.model.compliance import LEVEL_NAMES
 from include.studies.base import Answer
 from include.studies.peerj141.metrics import PeerjMetrics
-from include.studies.peerj141.specs import BTUS_MIN as BTUS
 
+BTUS = (10.0, 30.0, 60.0)
 AROUND_POINTS = 2.5
 """How far "around 40 %" reaches, and "around 50-55 %"."""
 
