@@ -26,8 +26,9 @@ from include.advise.readings import (
     lasting_counts,
 )
 from include.advise.replay import ReplayConditions, Replayed, replay
+from include.controllers.failures import error_line, is_ctrl_c
 from include.files.whole import read_json, write_json
-from include.model.errors import StoreError
+from include.model.errors import ControllerFailed, StoreError
 from include.workloads.recordings.recording import FloatArray
 
 AS_RUN = "as it was run"
@@ -183,9 +184,14 @@ def replayed(
     conditions = replace(conditions, instances_at_start=start)
     conditions = under(policy, conditions, job.times.asked_restart_s)
     job = drawn(job, conditions.seed)
-    if (operators := job.operators_under(policy.controller)) is not None:
-        return replay_operators(job, operators, load, conditions, policy.build)
-    return replay(job, load, conditions, policy.build)
+    try:
+        if (operators := job.operators_under(policy.controller)) is not None:
+            return replay_operators(job, operators, load, conditions, policy.build)
+        return replay(job, load, conditions, policy.build)
+    except KeyboardInterrupt as error:
+        if is_ctrl_c(error):
+            raise
+        raise ControllerFailed(f"{policy.name} failed: {error_line(error)}") from error
 
 
 def outcome_of(run: Replayed, load: FloatArray, step_s: float, question: Question) -> PolicyOutcome:

@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from include.controllers.base import Controller, Setting
-from include.controllers.failures import WHATEVER, error_line, method_failed
+from include.controllers.failures import WHATEVER, error_line, is_ctrl_c, method_failed
 from include.model.errors import SpecError, not_above_0, unknown_name
 
 
@@ -29,7 +29,9 @@ def build_checked(
         problems = [of_options] if isinstance(of_options, str) else list(of_options)
         problems += not_above_0(controller, "interval_s")
         problems = problems or [*_first_instances(controller), *_deciding(controller)]
-    except WHATEVER as error:
+    except (*WHATEVER, KeyboardInterrupt) as error:
+        if is_ctrl_c(error):
+            raise
         problems = [method_failed(error, build)]
     if problems:
         raise SpecError(name, dict.fromkeys(problems))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable
 from functools import partial
 from inspect import unwrap
@@ -11,7 +12,7 @@ from typing import Any
 from include.controllers.base import Controller
 from include.model.errors import ControllerFailed
 
-WHATEVER = (Exception, SystemExit)
+WHATEVER = (Exception, SystemExit, GeneratorExit)
 """What an author's code may raise that ends neither a command nor what others do."""
 MOST_LETTERS = 200
 OURS = __name__.partition(".")[0]
@@ -27,6 +28,15 @@ def error_line(error: BaseException) -> str:
     line = f"{kind}: {message}" if message else kind
     shown = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in line)
     return shown if len(shown) <= MOST_LETTERS else f"{shown[: MOST_LETTERS - 3]}..."
+
+
+def is_ctrl_c(error: BaseException) -> bool:
+    """Whether a user may have raised it. Where Python does not handle Ctrl-C itself (in `advise`,
+    in tasks), only the code of an author does."""
+    return (
+        isinstance(error, KeyboardInterrupt)
+        and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    )
 
 
 def places(error: BaseException, kind: type) -> list[str]:
