@@ -4,7 +4,8 @@ Say which policy would have run a recorded job at the lowest cost while its obje
 - `resolve_advice`: reads the recording and the prices, and tells every problem at once
 - `replay_policy`: one task per policy replays it over the recorded load with every seed
 - `build_ranking`: ranks them, and a gate checks the ranking
-- `publish_advice`: the page with the answer, what to paste, and the model as an experiment
+- `publish_advice`: the page with the answer, what to paste, and the model as an experiment; fails
+  then if a controller failed in its replay
 
 The same as `tidebench advise`, byte for byte. `docs/advise.md` has what a recording
 needs and what the answer cannot know. What was read is kept: cleared tasks behind `resolve_advice`

@@ -20,6 +20,7 @@ from include.advise.job import JobModel
 from include.advise.margins import CANNOT_TELL, HOLDS, MISSES, share_range, verdict
 from include.advise.outcomes import (
     PolicyOutcome,
+    failures,
     measure_policy,
     measure_recorded,
     over_seeds,
@@ -197,10 +198,9 @@ def advise(case: Case, folder: Path, report: Callable[[str], None] = lambda _: N
     """Replay every policy, rank and check them below ``folder``, and say what follows.
 
     ``report`` is called with a sentence at each step that is done. A policy whose controller fails
-    is left out. Raises GateFailed when the ranking is not sound, ControllerFailed when all fail.
+    is left out. Raises GateFailed when the ranking is not sound, or all controllers fail.
     """
     measure_recorded(case, folder)
-    failed = dict[str, ControllerFailed]()
     with ProcessPoolExecutor(AT_ONCE) as pool:
         positions = range(len(case.policies))
         replays = [pool.submit(measure_policy, case, each, folder) for each in positions]
@@ -209,19 +209,17 @@ def advise(case: Case, folder: Path, report: Callable[[str], None] = lambda _: N
                 replay.result()
                 report(f"replayed {policy.name}")
             except ControllerFailed as error:
-                failed[policy.name] = error
                 report(f"not ranked: {error}")
-    ranked = tuple(policy for policy in case.policies if policy.name not in failed)
-    if not ranked:
-        raise next(iter(failed.values()))
-    recorded = None if case.recorded and case.recorded.name in failed else case.recorded
     build_ranking(folder)
-    answer = answer_of(replace(case, policies=ranked, recorded=recorded), folder, report)
-    return replace(answer, failed=tuple(f"Not ranked: {error}." for error in failed.values()))
+    return answer_of(case, folder, report)
 
 
 def answer_of(case: Case, folder: Path, report: Callable[[str], None] = lambda _: None) -> Answer:
     """What follows from the ranking below ``folder``; ``report`` is called as by :func:`advise`."""
+    failed = failures(folder)
+    kept = tuple(policy for policy in case.policies if policy.name not in failed)
+    recorded = None if case.recorded and case.recorded.name in failed else case.recorded
+    case = replace(case, policies=kept, recorded=recorded)
     as_run, *rows = [PolicyRow(**row) for row in read_staged(folder, ADVICE_RANKING)]
     idle = idle_rows(rows, case.question.conditions.instances_at_start)
     rows = [row for row in rows if row not in idle]
@@ -243,6 +241,7 @@ def answer_of(case: Case, folder: Path, report: Callable[[str], None] = lambda _
         shown=replayed(case.job, case.read.load_per_s, first, policies[best.policy]),
         what_if=what_if(case, rows[:ASKED_WHAT_IF], report),
         fidelity=(*_fidelity(case.job, case.read), *share_of_recorded(case, as_run)),
+        failed=tuple(f"Not ranked: {why}." for why in failed.values()),
     )
 
 

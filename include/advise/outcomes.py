@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 
 import numpy as np
 
@@ -76,9 +77,16 @@ class ReplayOutcome(PolicyOutcome):
 
 
 def measure_policy(case: Case, position: int, folder: Path) -> Path:
-    """Replay the policy at ``position`` with every seed; write its rows, and return the file."""
+    """Replay the policy at ``position`` with every seed; write its rows, and return the file.
+
+    Raises ControllerFailed when its controller fails; the file has why, for `failures`.
+    """
     policy = case.policies[position]
-    outcomes, margin = over_seeds(case, case.question, policy), case.margin(policy)
+    try:
+        outcomes, margin = over_seeds(case, case.question, policy), case.margin(policy)
+    except ControllerFailed as error:
+        _write(folder, position + 1, {policy.name: str(error)})
+        raise
     if case.recorded is not None and policy.name == case.recorded.name:
         outcomes, margin = _beside_recorded(outcomes, recorded_outcome(case.read, case.question))
     rows = [
@@ -127,22 +135,35 @@ def measure_recorded(case: Case, folder: Path) -> None:
 
 
 def read_outcomes(folder: Path) -> list[ReplayOutcome]:
-    """The replays of every policy. Raises StoreError, naming it, when a file is missing or torn."""
-    paths = sorted((folder / "measurements").glob("*.json"))
-    if not paths:
+    """The replays of every policy that is ranked. Raises StoreError, naming it, when a file is
+    missing or torn."""
+    kept = _measured(folder)
+    if not kept:
         raise StoreError(f"{folder} has no replays; ask for the advice again")
     try:
-        return [ReplayOutcome(**row) for path in paths for row in read_json(path)]
+        return [ReplayOutcome(**row) for rows in kept if isinstance(rows, list) for row in rows]
     except TypeError as error:
         raise StoreError(
             f"{folder}/measurements is of another version ({error}); ask for the advice again"
         ) from error
 
 
+def failures(folder: Path) -> dict[str, str]:
+    """By policy why it is not ranked: how its controller has failed."""
+    failed: dict[str, str] = {}
+    for kept in _measured(folder):
+        failed |= kept if isinstance(kept, dict) else {}
+    return failed
+
+
+def _measured(folder: Path) -> list[Any]:
+    return [read_json(path) for path in sorted((folder / "measurements").glob("*.json"))]
+
+
 def _row(
     case: Case, position: int, policy: Policy, seed: int, outcome: PolicyOutcome, margin: Margin
-) -> ReplayOutcome:
-    return ReplayOutcome(
+) -> dict[str, Any]:
+    row = ReplayOutcome(
         position=position,
         policy=policy.name,
         controller=policy.controller,
@@ -155,11 +176,12 @@ def _row(
         cost_margin=margin.cost,
         bound_cost=bound_of(case, load_of(case.read, max(1, seed))).cost,
     )
+    return asdict(row)
 
 
-def _write(folder: Path, position: int, rows: Sequence[ReplayOutcome]) -> Path:
+def _write(folder: Path, position: int, kept: object) -> Path:
     path = folder / "measurements" / f"{position:03d}.json"
-    write_json(path, [asdict(row) for row in rows])
+    write_json(path, kept)
     return path
 
 

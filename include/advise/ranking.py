@@ -13,7 +13,8 @@ from statistics import fmean
 import pyarrow as pa
 
 from include.advise.margins import CANNOT_TELL, HOLDS, share_range, verdict
-from include.advise.outcomes import ReplayOutcome, read_outcomes
+from include.advise.outcomes import ReplayOutcome, failures, read_outcomes
+from include.model.errors import GateFailed
 from include.results.quality.gates import require_sound
 from include.results.tables.catalogue import ADVICE_RANKING
 from include.results.tables.staged import staged_path, staged_schema, write_table
@@ -62,10 +63,13 @@ class PolicyRow:
 def build_ranking(folder: Path) -> int:
     """Write ``folder/staged/advice_ranking.parquet`` and return its rows.
 
-    A gate: raises GateFailed unless Great Expectations accepts the ranking, StoreError without
-    replays.
+    A gate: raises GateFailed unless Great Expectations accepts the ranking, or when every
+    controller has failed; StoreError without replays.
     """
-    rows = [asdict(row) for row in ranked(read_outcomes(folder))]
+    outcomes, failed = read_outcomes(folder), failures(folder)
+    if failed and all(one.as_run for one in outcomes):
+        raise GateFailed("\n".join(["every controller failed:", *failed.values()]))
+    rows = [asdict(row) for row in ranked(outcomes)]
     table = pa.Table.from_pylist(rows, staged_schema(ADVICE_RANKING))
     count = write_table(staged_path(folder, ADVICE_RANKING), ADVICE_RANKING, table)
     require_sound(folder, (ADVICE_RANKING,))

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from airflow.sdk import BaseOperator
+from airflow.sdk.exceptions import AirflowFailException
 
-from include.model.errors import StoreError
+from include.model.errors import ControllerFailed, StoreError
 from tidebench.assets import ADVICE, Publish
 from tidebench.lineage import PUBLISHED, STAGED, file, files
 from tidebench.links import AdviceLink
@@ -83,7 +84,10 @@ class ResolveShadowDay(ResolveAdvice):
 
 
 class MeasurePolicy(Review):
-    """Replay one policy over the recorded load with every seed."""
+    """Replay one policy over the recorded load with every seed.
+
+    Succeeds if its controller fails, so that the others are ranked: `PublishAdvice` fails then.
+    """
 
     template_fields: Sequence[str] = ("experiment", "policy")
     reads = (KEPT,)
@@ -99,7 +103,11 @@ class MeasurePolicy(Review):
 
         case = open_case(folder)
         require_same(case.policies, self.policy)
-        path = measure_policy(case, self.policy["position"], folder)
+        try:
+            path = measure_policy(case, self.policy["position"], folder)
+        except ControllerFailed as error:
+            self.log.error("tidebench: not ranked: %s", error)
+            return str(error)
         self.say("%s is replayed with %d seeds", self.policy["name"], case.question.seeds)
         return str(path)
 
@@ -129,7 +137,10 @@ class BuildRanking(Review):
 
 
 class PublishAdvice(Publish):
-    """Publish the page, the ranking, what to paste, and the model as an experiment."""
+    """Publish the page, the ranking, what to paste, and the model as an experiment.
+
+    Fails afterwards when a controller failed: the DAG run must not pass for complete.
+    """
 
     operator_extra_links = (AdviceLink(),)
     reads = (STAGED, "staged/*.csv")
@@ -147,3 +158,11 @@ class PublishAdvice(Publish):
         for line in advice_table(answer).splitlines():
             self.say("%s", line)
         return [str(path) for path in sorted(target.iterdir())]
+
+    def require_own_runs(self) -> None:
+        """Fail where a policy is not ranked."""
+        from include.advise.outcomes import failures
+
+        if failed := failures(data_root() / self.experiment):
+            told = ["the advice is published without what failed:", *failed.values()]
+            raise AirflowFailException("\n".join(told))
