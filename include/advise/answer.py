@@ -397,8 +397,7 @@ def advise_beside(
     second = keep_case(replace(request, recording=other, recorded=""), folder / "beside")
     answer = advise(case, folder, report)
     against = advise(second, folder / "beside", report)
-    recordings = [kept_recording(each / "case" / "recording.parquet")
-                  for each in (folder, folder / "beside")]  # fmt: skip
+    recordings = [kept_recording(each / "case") for each in (folder, folder / "beside")]
     against_answer = (*doubts(case.job, *recordings), *contradictions(answer, against))
     return replace(answer, against=against_answer)
 

@@ -19,7 +19,6 @@ from include.advise.edges import edges_of
 from include.advise.job import JobModel, fit
 from include.advise.margins import BacktestError, scaler_kind
 from include.advise.objective import LatencyObjective
-from include.advise.replay import ReplayConditions
 from include.advise.request import MOST_INSTANCES, PER_SECOND
 from include.experiment.prices import is_file
 from include.files.plain_yaml import input_yaml
@@ -27,7 +26,6 @@ from include.model.errors import SpecError, all_checked
 from include.workloads.recordings import parse_mapping, read_recording
 from include.workloads.topologies import complaint
 
-_ANY = ReplayConditions(instances_at_start=1, max_instances=1)
 LIMITS_OVER_REST = (1.5, 2.0, 3.0, 5.0, 10.0)
 """Limits over the latency at rest: how far off shares are depends on how near to it a limit is."""
 
@@ -100,7 +98,7 @@ def _scaled(folder: Path, entry: _Entry) -> ScaledRecording:
 
     _, book, recording = all_checked(
         entry.recording,
-        lambda: policy(entry.controller, entry.options, _ANY),
+        lambda: policy(entry.controller, entry.options),
         lambda: read_book(beside(entry.prices)),
         recorded,
     )

@@ -24,6 +24,8 @@ from include.experiment.options import checked_options, option_types, parsed_opt
 from include.experiment.problems import registration_problems
 from include.model.errors import SpecError, all_checked, unknown_name
 
+ANY = ReplayConditions(instances_at_start=1, max_instances=MOST_INSTANCES)
+"""Of a replay of which nothing is known yet."""
 CAPPED = "max_instances"
 CPU_TARGETS = (0.35, 0.5, 0.7)
 FLINK = "flink-autoscaler"
@@ -65,7 +67,7 @@ def under(
 def policy(
     controller: str,
     options: Mapping[str, Any],
-    conditions: ReplayConditions,
+    conditions: ReplayConditions = ANY,
     setting_under: Callable[[str], Setting] | None = None,
 ) -> Policy:
     """A checked policy; it never asks for more instances than there may be, where it has a limit.
@@ -84,25 +86,12 @@ def policy(
     asked = values.get(CAPPED, 0)
     if CAPPED in option_types(build):
         values.setdefault(CAPPED, conditions.max_instances)
-    made = Policy(controller, controller, values)
     setting = setting_under(controller) if setting_under else setting_for(1.0, conditions)
     built = build_checked(controller, build, setting, values)
     if max(asked, *built.initial_instances().values()) > MOST_INSTANCES:
         wrong = f"a replay has at most {MOST_INSTANCES} instances; ask for fewer"
         raise SpecError(controller, [wrong])
-    return made
-
-
-def chosen_names(names: Sequence[str]) -> tuple[str, ...]:
-    """The controllers that are tried: those asked for, else all that are suitable.
-
-    Raises SpecError with every name that no spec may have either.
-    """
-    if refused := [
-        problem for name in names for problem in registration_problems("controller", name)
-    ]:
-        raise SpecError("controllers", refused)
-    return tuple(dict.fromkeys(names)) or SUITABLE
+    return Policy(controller, controller, values)
 
 
 def settings_of(
@@ -127,7 +116,7 @@ def settings_of(
 
 def tried(
     conditions: ReplayConditions,
-    sizes: Sequence[int],
+    sizes: Callable[[], Sequence[int]],
     *,
     settings: Mapping[str, Mapping[str, Mapping[str, Any]]],
     only: Sequence[str] = SUITABLE,
@@ -135,10 +124,10 @@ def tried(
     setting_under: Callable[[str], Setting] | None = None,
 ) -> tuple[Policy, ...]:
     """What ``advise`` compares: controllers as they ship or with ``settings`` (`settings_of`), and
-    fixed ``sizes``.
+    fixed ``sizes``, which are looked for once nothing speaks against any controller.
 
     ``unrecorded`` are the controllers that decide by what was not recorded; ``setting_under`` is
-    that of `policy`. Raises SpecError with what speaks against any of them.
+    that of `policy`. Raises SpecError with all that is wrong with names and controllers.
     """
     named = [(name, *own) for name in only for own in settings.get(name, {"": {}}).items()]
     checks = (
@@ -146,12 +135,10 @@ def tried(
     )
     made = [
         replace(trial, name=f"{name}, {told}" if told else name, guessed=name in unrecorded)
-        for (name, told, _), trial in zip(named, all_checked("controllers", *checks), strict=True)
+        for (name, told, _), trial in zip(named, all_checked("controller", *checks), strict=True)
     ]
-    return (
-        *(one for one in made if one.controller != FIXED),
-        *(fixed(n) for n in sorted(set(sizes)) if FIXED in only),
-    )
+    sized = sorted(set(sizes())) if FIXED in only else []
+    return (*(one for one in made if one.controller != FIXED), *map(fixed, sized))
 
 
 def fixed(instances: int) -> Policy:

@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 import yaml
 
 from include.advise.candidates import (
+    ANY,
     Policy,
-    chosen_names,
     fixed,
     recorded_policy,
     settings_of,
@@ -44,11 +44,13 @@ from include.advise.request import (
     BY_JOB,
     FIXED,
     PLATFORMS,
+    SUITABLE,
     AdviceRequest,
     require_values,
 )
 from include.experiment.prices import is_file, price_book
 from include.experiment.prices.books import load_book
+from include.experiment.problems import registration_problems
 from include.files.inputs import input_text
 from include.files.whole import read_json, write_bytes, write_json
 from include.model.billing import CloudPriceBook
@@ -148,15 +150,19 @@ class Case:
 def keep_case(request: AdviceRequest, folder: Path) -> Case:
     """Read everything that the request names, and keep it in ``folder/case`` for `open_case`.
 
-    Raises SpecError with all that is wrong at once, before it writes, also where the folder has
-    something that no advice has left.
+    Raises SpecError with all that is wrong at once, before it replays or writes, also where the
+    folder has something that no advice has left.
     """
-    book, recorded = _read_all(request, folder)
-    errors = errors_text(request.errors)
-    case = _case(request, book, recorded, errors)
+    try:
+        book, recorded = _read_all(request, folder)
+        errors = errors_text(request.errors)
+        untried = _untried(request, book, recorded, errors)
+    except SpecError as error:
+        raise SpecError(error.source, [*error.problems, *_controller_problems(request)]) from None
+    case = _with_policies(request, recorded.job, untried)
     kept = folder / "case"
     write_bytes(kept / _ERRORS, errors.encode())
-    keep_recording(recorded.job, kept / _RECORDING)
+    keep_recording(recorded.job, kept)
     _keep_operators(recorded, kept)
     if is_file(request.prices):
         write_bytes(kept / _BOOK, input_text(request.prices, "price book").encode())
@@ -198,7 +204,8 @@ def open_case(folder: Path) -> Case:
         recorded = _kept(kept, asked=bool(request.edges))
         sizes = read_json(kept / _SIZES)
         errors = (kept / _ERRORS).read_text()
-        return _case(request, book, recorded, errors, sizes)
+        untried = _untried(request, book, recorded, errors)
+        return _with_policies(request, recorded.job, untried, sizes)
     except (SpecError, OSError, yaml.YAMLError, *DAMAGED) as error:
         problem = f"{kept} cannot be read ({error}); ask for the advice again"
         raise StoreError(problem) from error
@@ -218,7 +225,7 @@ def _read_all(request: AdviceRequest, folder: Path) -> tuple[PriceBook, Recorded
             raise SpecError("advise", [problem])
         return book
 
-    *_, read, by_operator, priced, _, _ = all_checked(
+    *_, read, by_operator, priced, _ = all_checked(
         "advise",
         lambda: require_values(request, "advise"),
         lambda: require_ours(folder),
@@ -226,25 +233,31 @@ def _read_all(request: AdviceRequest, folder: Path) -> tuple[PriceBook, Recorded
         recording,
         lambda: recorded_operators(request.recording, request.edges, request.columns, request.sort),
         book,
-        lambda: chosen_names(request.controllers),
         lambda: read_errors(errors_text(request.errors), "--errors"),
     )
     return priced, Recorded(read, by_operator, bool(request.edges))
 
 
-def _case(
-    request: AdviceRequest,
-    book: PriceBook,
-    recorded: Recorded,
-    errors_csv: str,
-    sizes: Sequence[int] | None = None,
-) -> Case:
-    """``sizes`` are the fixed sizes to try, where they have been looked for before."""
+def _controller_problems(request: AdviceRequest) -> list[str]:
+    """What is wrong with the controllers where there is no model of the job: in any job as a whole,
+    or if operators may be recorded, which a controller may rely on, with their names only."""
+    names: Sequence[str] = request.controllers
+    if request.edges or is_recorded(request.recording):
+        names = [name for name in names if registration_problems("controller", name)]
+    try:
+        tried(ANY, lambda: (), settings={}, only=names)
+    except SpecError as error:
+        return [f"{error.source}: {problem}" for problem in error.problems]
+    return []
+
+
+def _untried(request: AdviceRequest, book: PriceBook, recorded: Recorded, errors_csv: str) -> Case:
+    """The case without policies."""
     recording, objective = recorded.job, parse_objective(request.objective)
     require_signals(recording, "latency_s")
     read = readings_of(recording)
     job = _model(request, recorded, read, objective)
-    counts = np.round(read.instances[~np.isnan(read.instances)])
+    counts = _counts(read)
     conditions = ReplayConditions(
         instances_at_start=max(1, int(counts[0])),
         max_instances=request.max_instances or max(1, int(counts.max())),
@@ -260,40 +273,51 @@ def _case(
         seeds=request.seeds,
         platforms=platforms_of(request.platform, recording.columns, provider),
     )
-    names = chosen_names(request.controllers)
     lasting = lasting_counts(counts, read.dip_steps)
     lasted = None if request.recorded or np.ptp(lasting) else fixed(max(1, int(lasting[0])))
     if not request.recorded and lasted is None:
         job = replace(job, notes=(*job.notes, WHAT_SCALED))
     errors = read_errors(errors_csv, "--errors")
-    case = Case(question=question, job=job, read=read, recorded=lasted, errors=errors)
-    if sizes is None:
-        sizes = fixed_sizes(case) if FIXED in names else ()
+    return Case(question=question, job=job, read=read, recorded=lasted, errors=errors)
+
+
+def _counts(read: Readings) -> FloatArray:
+    counts: FloatArray = np.round(read.instances[~np.isnan(read.instances)])
+    return counts
+
+
+def _with_policies(
+    request: AdviceRequest, recording: Recording, untried: Case, sizes: Sequence[int] | None = None
+) -> Case:
+    """The case with what is tried; ``sizes`` are the fixed sizes where they have been looked for
+    before."""
+    question, job, read = untried.question, untried.job, untried.read
     unrecorded = _unrecorded(recording, job)
     in_setting = partial(setting_under, job, read.load_per_s, question.conditions)
     policies = tried(
         question.conditions,
-        sizes,
+        lambda: fixed_sizes(untried) if sizes is None else sizes,
         settings=settings_of(
             job.quiet_lag_s * rate_at_half(job), by_operator=job.operators is not None
         )
         | {name: {"": options} for name, options in request.options.items()},
-        only=names,
+        only=tuple(dict.fromkeys(request.controllers)) or SUITABLE,
         unrecorded=unrecorded,
         setting_under=in_setting,
     )
     if not request.recorded:
-        return replace(case, policies=policies)
+        return replace(untried, policies=policies)
     scaler = recorded_policy(
         request.recorded, policies, question.conditions, unrecorded, in_setting
     )
+    lasting = lasting_counts(_counts(read), read.dip_steps)
     if scaler.controller == FIXED and set(lasting.tolist()) != {scaler.at_start}:
         why = f"{lasting.min():.0f} to {lasting.max():.0f} instances were recorded"
         raise SpecError("--recorded", [f"{scaler.name} has not scaled this job: {why}"])
     if scaler not in policies:
         policies = (*policies, scaler)
         job = replace(job, notes=(*job.notes, f"{scaler.name} is {request.recorded}"))
-    return replace(case, policies=policies, recorded=scaler, job=job)
+    return replace(untried, policies=policies, recorded=scaler, job=job)
 
 
 def _model(
@@ -407,7 +431,7 @@ def _keep_operators(recorded: Recorded, folder: Path) -> None:
 
 def _kept(folder: Path, *, asked: bool) -> Recorded:
     """What `keep_case` has kept of it."""
-    job = kept_recording(folder / _RECORDING)
+    job = kept_recording(folder)
     if not (folder / _EDGES).is_file():
         return Recorded(job, None, asked)
     recording = read_operators(str(folder / _OPERATORS), {})
@@ -425,16 +449,17 @@ def _write_columns(path: Path, table: pa.Table) -> None:
     write_bytes(path, sink.getvalue())
 
 
-def keep_recording(recording: Recording, path: Path) -> None:
+def keep_recording(recording: Recording, folder: Path) -> None:
     """Write it whole, so that every task reads the same: times in seconds, a column per signal."""
     about = {each.name: getattr(recording, each.name) for each in fields(recording)}
     columns = {_TIME: about.pop("times_s"), **about.pop("readings")}
     table = pa.table(columns).replace_schema_metadata({_ABOUT: json.dumps(about).encode()})
-    _write_columns(path, table)
+    _write_columns(folder / _RECORDING, table)
 
 
-def kept_recording(path: Path) -> Recording:
+def kept_recording(folder: Path) -> Recording:
     """What `keep_recording` wrote. Raises StoreError when it is missing or damaged."""
+    path = folder / _RECORDING
     try:
         table = pq.ParquetFile(path).read()
         about = json.loads(table.schema.metadata[_ABOUT])

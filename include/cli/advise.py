@@ -69,7 +69,6 @@ def backtest(  # noqa: PLR0913  options of a command
     from include.advise.case import Recorded, read_book, recorded_operators, with_operators
     from include.advise.job import fit, with_times
     from include.advise.objective import parse_objective
-    from include.advise.replay import ReplayConditions
     from include.advise.request import AdviceRequest, require_values
     from include.experiment.options import parsed_options
     from include.workloads.recordings import parse_mapping, read_recording
@@ -80,7 +79,7 @@ def backtest(  # noqa: PLR0913  options of a command
 
     def checked_options() -> dict[str, Any]:
         settings = parsed_options(options or [])
-        policy(controller, settings, ReplayConditions(instances_at_start=1, max_instances=1))
+        policy(controller, settings)
         return settings
 
     def recordings() -> tuple[Recording, Recording]:

@@ -112,7 +112,7 @@ def test_policies_that_are_tried_have_names_of_their_own_and_limits(
     lag_each_items: float, by_operator: bool, of_the_job: set[str]
 ) -> None:
     settings = settings_of(lag_each_items, by_operator=by_operator)
-    policies = tried(CONDITIONS, [8, 3, 3, 6], settings=settings)
+    policies = tried(CONDITIONS, lambda: [8, 3, 3, 6], settings=settings)
 
     names = [one.name for one in policies]
     assert len(set(names)) == len(names)

@@ -216,6 +216,7 @@ def test_a_policy_with_a_limit_keeps_to_that_of_the_job_unless_it_has_its_own() 
     given_ = ReplayConditions(instances_at_start=1, max_instances=5)
     assert policy("hpa", {}, given_).options == {"max_instances": 5}
     assert policy("hpa", {"max_instances": 3}, given_).options == {"max_instances": 3}
+    assert policy("hpa", {"min_instances": 7}).options["min_instances"] == 7, "of any job"
     assert "max_instances" not in policy("fixed", {}, given_).options
 
 

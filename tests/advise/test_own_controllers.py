@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import csv
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
+from include.advise.candidates import policy
 from include.advise.margins import (
     KINDS,
     BacktestError,
@@ -38,6 +40,14 @@ class Late(Own):
             raise ValueError("no idea")
         return super().decide(memory, observation)
 
+class Interrupts(Own):
+    def decide(self, memory, observation):
+        raise KeyboardInterrupt
+
+class Closes(Own):
+    def decide(self, memory, observation):
+        raise GeneratorExit
+
 class OfOneJob(Own):
     def problems(self):
         return self.setting.topology.operator["O1"] and ()
@@ -45,6 +55,15 @@ class OfOneJob(Own):
 @dataclass(frozen=True, kw_only=True)
 class Paid(Own):
     licence: str
+
+@dataclass(frozen=True, kw_only=True)
+class Unmade(Own):
+    def __post_init__(self):
+        raise KeyboardInterrupt
+
+class Unproblematic(Own):
+    def problems(self):
+        raise GeneratorExit
 
 KNOWS = Registration(Own, needs_peak=True)
 """
@@ -100,11 +119,17 @@ def test_one_is_tried_and_told_to_have_no_margins(folder: Path) -> None:
 
 
 def test_one_that_fails_is_left_out_and_the_others_are_ranked(folder: Path) -> None:
-    names = "of_advised:Late,of_advised:Own"
+    names = ",".join(f"of_advised:{name}" for name in ("Late", "Interrupts", "Closes", "Own"))
     asked = "advise", folder / "job.csv", *ASKED, "--controllers", names, "--out", folder / "late"
     done = CliRunner().invoke(app, list(map(str, asked)))
     assert done.exit_code == 1
-    assert "\nNot ranked: of_advised:Late failed at 660 s: ValueError: no idea" in done.stdout
+    again = said("report", folder / "late")
+    for why in (
+        "Late failed at 660 s: ValueError: no idea", "Interrupts failed: KeyboardInterrupt",
+        "Closes failed at 60 s: GeneratorExit",
+    ):  # fmt: skip
+        assert f"\nNot ranked: of_advised:{why}" in done.stdout
+        assert f"\nNot ranked: of_advised:{why}" in again
     page = (folder / "late/published/advice.html").read_text()
     assert "Not ranked: of_advised:Late failed at 660 s" in page
     ranking = (folder / "late/published/advice_ranking.csv").read_text()
@@ -129,21 +154,44 @@ def test_one_that_the_job_was_recorded_under_has_the_recording(folder: Path) -> 
     assert "No margins" not in told
 
 
-def test_what_is_wrong_with_them_is_told_at_once_and_before_anything_is_kept(folder: Path) -> None:
-    names = "of_advised:OfOneJob,of_advised:Paid,of_advised:KNOWS,fixed"
+def test_what_is_wrong_with_them_is_told_at_once_and_before_anything_is_replayed_or_kept(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("include.advise.case.fixed_sizes", None)  # whoever calls it fails
+    own = "OfOneJob", "Paid", "KNOWS", "Unmade", "Unproblematic"
+    names = ",".join(["hpaa", *(f"of_advised:{name}" for name in own), "fixed"])
     asked = *ASKED, "--controllers", names, "--out", folder / "wrong"
     told = refused("advise", folder / "job.csv", *asked)
+    beside = refused("advise", folder / "job.csv", *asked, "--objective", "soon")
 
-    assert f"OfOneJob: problems failed (KeyError: 'O1'); correct it in {folder}/of_adv" in told
-    assert "Paid.__init__() missing 1 required keyword-only argument: 'licence'" in told
-    assert "of_advised:KNOWS has to know the peak, and nobody does" in told
-    assert len(told.splitlines()) == 4
+    for wrong in (
+        "unknown controller 'hpaa'",
+        f"OfOneJob: problems failed (KeyError: 'O1'); correct it in {folder}/of_adv",
+        "Paid.__init__() missing 1 required keyword-only argument: 'licence'",
+        "of_advised:KNOWS has to know the peak, and nobody does",
+        "Unmade: __init__ failed (KeyboardInterrupt)",
+        "Unproblematic: problems failed (GeneratorExit)",
+    ):
+        assert wrong in told
+        assert wrong in beside
+    assert len(told.splitlines()) == 7
+    assert "cannot read 'soon'" in beside
+    assert len(beside.splitlines()) == 8
     assert not (folder / "wrong").exists()
 
     backtest = "backtest", folder / "job.csv", "--against", folder / "job.csv", "--objective"
     told = refused(*backtest, "soon", "--controller", "of_advised:OfOneJob")
     assert "cannot read 'soon'" in told
     assert "problems failed (KeyError: 'O1')" in told
+
+
+def test_what_may_be_ctrl_c_is_not_taken_for_a_failure(folder: Path) -> None:
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            policy("of_advised:Unmade", {})
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def test_one_that_fails_in_a_replay_is_told_with_its_line(folder: Path) -> None:
