@@ -187,10 +187,8 @@ def _compared(
     def scalings(one: Replayed | Readings) -> float:
         return scalings_of(one.instances, read.step_s) / days
 
-    within, behind = (
-        f"records within {objective.limit_s:g} s",
-        f"time with lag above {behind_items:g}",
-    )
+    within = f"records within {objective.limit_s:g} s"
+    behind = f"time with lag above {behind_items:g}"
 
     def is_behind(lag_items: FloatArray) -> float:
         return float((lag_items > behind_items).mean())

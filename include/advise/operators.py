@@ -131,11 +131,9 @@ def read_graph(
 def fit_operators(recording: OperatorRecording, edges: Sequence[tuple[str, str]]) -> JobGraph:
     """The model of every operator. Raises SpecError with everything that is missing at once."""
     named = {plain_name(one): dict(of) for one, of in recording.readings.items()}
-    problems = (
-        []
-        if len(named) == len(recording.readings)
-        else ["two operators have the same letters and digits; name them apart"]
-    )
+    problems = []
+    if len(named) < len(recording.readings):
+        problems.append("two operators have the same letters and digits; name them apart")
     listed = ", ".join(sorted(named))
     if not edges and len(named) > 1:
         problems.append(f"how records flow is not known; write --edges 'A>B>C' with {listed}")
@@ -200,9 +198,9 @@ def _without_idle_sources(
 def _wrong_edges(edges: Sequence[tuple[str, str]], named: Mapping[str, object]) -> list[str]:
     """Names that were not recorded, operators that no edge has, and edges in a circle."""
     ends = {one for pair in edges for one in pair}
-    as_listed = "write names as they are listed here, with small letters, digits and _"
+    as_listed = "Write names as they are listed here, with small letters, digits and _."
     problems = [
-        f"--edges: {unknown_name('operator', one, named)} {as_listed[:1].upper()}{as_listed[1:]}."
+        f"--edges: {unknown_name('operator', one, named)} {as_listed}"
         for one in sorted(ends - set(named))
     ]
     if edges:

@@ -74,27 +74,26 @@ def _tradeoff(answer: Answer) -> str:
     them would be below the figure."""
     share = 100 * answer.case.question.objective.share
     lowest = share - SHOWN_BELOW
-    if all(100 * row.share_within <= lowest for row in (answer.as_run, *answer.rows)):
+    rows = (answer.as_run, *answer.rows)
+    if all(100 * row.share_within <= lowest for row in rows):
         return ""
     figure, (axis,) = panels([3.2])
-    most = max(row.cost_per_month for row in (answer.as_run, *answer.rows))
+    most = max(row.cost_per_month for row in rows)
     groups: list[tuple[bool, Place, list[int], list[Place]]] = []
-    for row in (answer.as_run, *answer.rows):
+    for row in rows:
         kind = "as it was run" if row is answer.as_run else KIND_OF[row.holds]
         colour, size = KINDS[kind]
-        y, misses = 100 * row.share_within, row.holds == MISSES
-        axis.plot(row.cost_per_month, y, "o", color=colour, markersize=size)
+        place, misses = (row.cost_per_month, 100 * row.share_within), row.holds == MISSES
+        axis.plot(*place, "o", color=colour, markersize=size)
         for below, (cost, within), numbers, corners in groups:
-            near = abs(row.cost_per_month - cost) <= NEAR[0] * most and abs(y - within) <= NEAR[1]
+            near = abs(place[0] - cost) <= NEAR[0] * most and abs(place[1] - within) <= NEAR[1]
             if below == misses and near:
                 numbers.append(row.rank)
-                corners.append((row.cost_per_month, y))
+                corners.append(place)
                 break
         else:
-            if y > lowest:
-                groups.append(
-                    (misses, (row.cost_per_month, y), [row.rank], [(row.cost_per_month, y)])
-                )
+            if place[1] > lowest:
+                groups.append((misses, place, [row.rank], [place]))
     for below, _, numbers, corners in groups:
         aside = min(cost for cost, _ in corners) > LEFT_OF * most
         costs, shares = zip(*corners, strict=True)
