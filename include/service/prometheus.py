@@ -23,6 +23,7 @@ from include.service.rest import (
     OF_JVM,
     SHARES,
     address,
+    answers_of,
     known,
     operator_names,
     scaled,
@@ -32,6 +33,7 @@ from include.testbeds.flink.rest import NoAnswerError
 from include.workloads.recordings.server import prometheus_answer
 
 TIMEOUT_S = 10.0
+WHOM = "Prometheus with what Flink's reporter exports"
 _TASK, _JOB, _MANAGER = "flink_taskmanager_job_task_", "flink_jobmanager_job_", "flink_taskmanager_"
 _BUSY, _IDLE, _PRESSED = (f"accumulate{kind}TimeMs" for kind in ("Busy", "Idle", "BackPressured"))
 _IN, _OUT, _WATERMARK = "numRecordsIn", "numRecordsOut", "currentInputWatermark"
@@ -67,8 +69,9 @@ class FlinkPrometheus:
     def job_named(self, name: str) -> str:
         """The id of the job of that name that was the last to start, once its operators are those
         of the edges."""
-        job, samples = self._newest(name, self._now_s())
-        there = set(_tasks(samples)[0].values())
+        with answers_of(WHOM, self.url):
+            job, samples = self._newest(name, self._now_s())
+            there = set(_tasks(samples)[0].values())
         if unknown := sorted(_ends(self._edges).keys() - there):
             known_names = ", ".join(sorted(there)) or "none yet"
             why = f"--edges has {', '.join(unknown)}, the operators of {name!r} are {known_names}"
@@ -77,6 +80,10 @@ class FlinkPrometheus:
 
     def reading(self, name: str) -> JobReading:
         """What the last scrape says of the job of that name."""
+        with answers_of(WHOM, self.url):
+            return self._reading(name)
+
+    def _reading(self, name: str) -> JobReading:
         at_s = self._now_s()
         job, samples = self._newest(name, at_s)
         names, runs, twice = _tasks(samples)
@@ -156,18 +163,15 @@ class FlinkPrometheus:
     def _samples(self, query: str) -> list[_Sample]:
         try:
             text = prometheus_answer(self.url, "query", {"query": query}, TIMEOUT_S)
-            answer = json.loads(text)
-            if answer["status"] != "success":
-                raise NoAnswerError(f"{self.url} refuses: {answer.get('error', answer['status'])}")
-            return [
-                _Sample(series["metric"]["__name__"], series["metric"], float(series["value"][1]))
-                for series in answer["data"]["result"]
-            ]
         except SpecError as error:
             raise NoAnswerError(str(error)) from error
-        except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-            why = f"{self.url} answers otherwise than Prometheus ({type(error).__name__}: {error})"
-            raise NoAnswerError(why) from error
+        answer = json.loads(text)
+        if answer["status"] != "success":
+            raise NoAnswerError(f"{self.url} refuses: {answer.get('error', answer['status'])}")
+        return [
+            _Sample(series["metric"]["__name__"], series["metric"], float(series["value"][1]))
+            for series in answer["data"]["result"]
+        ]
 
 
 def _ends(edges: Edges) -> dict[str, int]:

@@ -102,7 +102,7 @@ class FlinkRest:
 
     def jobs(self) -> list[Mapping[str, Any]]:
         """Flink's overview of every job that it knows: ``jid``, ``name``, ``state``, times."""
-        with self._of_flink():
+        with answers_of("Flink", self.url):
             return list(self._get("/jobs/overview")["jobs"])
 
     def job_named(self, name: str) -> str:
@@ -110,7 +110,7 @@ class FlinkRest:
 
         Raises NoSuchJobError where there is none: another JobManager may have the address now.
         """
-        with self._of_flink():
+        with answers_of("Flink", self.url):
             jobs = self.jobs()
             of_name = [job for job in jobs if job["name"] == name]
             if not of_name:
@@ -123,13 +123,13 @@ class FlinkRest:
 
     def requirements(self, job: str) -> dict[str, tuple[int, int]]:
         """The least and most subtasks of each vertex; only an adaptive scheduler has them."""
-        with self._of_flink():
+        with answers_of("Flink", self.url):
             asked = self._get(f"/jobs/{job}/resource-requirements")
             return {vertex: _bounds(needs["parallelism"]) for vertex, needs in asked.items()}
 
     def look(self, job: str) -> JobLook:
         """What may have changed since a reading; the bounds last, for they are compared."""
-        with self._of_flink():
+        with answers_of("Flink", self.url):
             details = self._get(f"/jobs/{job}")
             checkpoints = self._get(f"/jobs/{job}/checkpoints")
             return JobLook(
@@ -156,19 +156,10 @@ class FlinkRest:
         """One poll of the job of that name. What a part of it cannot say is in ``missing``."""
         self._over_at = time.monotonic() + POLL_WITHIN_S
         try:
-            with self._of_flink():
+            with answers_of("Flink", self.url):
                 return self._reading(name)
         finally:
             self._over_at = math.inf
-
-    @contextmanager
-    def _of_flink(self) -> Iterator[None]:
-        """An answer that is JSON, but none of Flink's, is no answer."""
-        try:
-            yield
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-            why = f"{self.url} answers otherwise than Flink ({type(error).__name__}: {error})"
-            raise NoAnswerError(why) from error
 
     def _reading(self, name: str) -> JobReading:
         at_s, job = self._now_s(), self.job_named(name)
@@ -214,12 +205,12 @@ class FlinkRest:
 
     # -------------------------------------------------------------------- parts of a reading
 
-    @staticmethod
-    def _part(missing: list[str], what: str, ask: Any, *about: Any) -> Any:
+    def _part(self, missing: list[str], what: str, ask: Any, *about: Any) -> Any:
         """What a request answers; None, and a line in ``missing``, when it fails."""
         try:
-            return ask(*about)
-        except (NoAnswerError, KeyError, TypeError, ValueError, AttributeError) as error:
+            with answers_of("Flink", self.url):
+                return ask(*about)
+        except NoAnswerError as error:
             if what:
                 missing.append(f"{what}: {error}"[:300])
             return None
@@ -337,10 +328,31 @@ class FlinkRest:
         within_s = min(self._timeout_s, self._over_at - time.monotonic())
         if within_s <= 0:
             raise NoAnswerError(f"the whole poll of {self.url} took more than {POLL_WITHIN_S:g} s")
+        self._renew_token()
         return self._http.request(method, path, body, within_s)
+
+    def _renew_token(self) -> None:
+        """Whoever gives out a token that ends writes the next one into the same file."""
+        try:
+            if self._headers != (headers := _authorization()):
+                self.close()
+                self._headers = headers
+                self.connect(self.url)
+        except SpecError as error:
+            raise NoAnswerError(str(error)) from error
 
 
 _OF_SOURCE = r"Source__[^.]*\.(numRecordsIn|pendingRecords)"
+
+
+@contextmanager
+def answers_of(whom: str, url: str) -> Iterator[None]:
+    """An answer that is JSON, but none of theirs, is no answer. Raises NoAnswerError."""
+    try:
+        yield
+    except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        why = f"{url} answers otherwise than {whom} ({type(error).__name__}: {error})"
+        raise NoAnswerError(why) from error
 
 
 def operator_names(vertices: Mapping[str, str]) -> dict[str, str]:

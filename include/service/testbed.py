@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 import threading
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import Any
 
 from include.model.errors import SpecError
-from include.service.rest import FlinkRest, NoSuchJobError
+from include.service.rest import FlinkRest, NoSuchJobError, answers_of
 from include.testbeds.flink.installation import flink_state
 from include.testbeds.flink.rest import NoAnswerError
 
@@ -22,16 +22,14 @@ def running_jobs() -> list[tuple[str, str]]:
     """Address and name of every job that runs there."""
     jobs = []
     for config in sorted((flink_state() / "runs").glob("*/conf/config.yaml")):
-        port = re.search(r"^rest\.port: (\d+)$", config.read_text(), re.MULTILINE)
-        if port is None:
-            continue
-        url = f"http://127.0.0.1:{port[1]}"
-        try:
-            with closing(FlinkRest(url, timeout_s=2.0)) as flink:
+        with suppress(NoAnswerError, OSError):  # of a run that is over, or being removed
+            port = re.search(r"^rest\.port: (\d+)$", config.read_text(), re.MULTILINE)
+            if port is None:
+                continue
+            url = f"http://127.0.0.1:{port[1]}"
+            with closing(FlinkRest(url, timeout_s=2.0)) as flink, answers_of("Flink", url):
                 jobs += [(url, str(job["name"])) for job in flink.jobs()
                          if job["state"] == "RUNNING"]  # fmt: skip
-        except NoAnswerError:
-            continue  # of a run that is over
     return jobs
 
 

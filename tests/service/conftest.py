@@ -10,10 +10,8 @@ import pytest
 
 from include.service.rest import FlinkRest
 from tests.service.acting_service import Acting
-from tests.service.fake_flink import FakeFlink, a_client, a_flink
+from tests.service.fake_flink import Connect, FakeFlink, a_client, a_flink
 from tests.service.flink_world import World
-
-Connect = Callable[..., FlinkRest]
 
 
 @pytest.fixture

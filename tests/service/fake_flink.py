@@ -15,6 +15,8 @@ from include.service.rest import FlinkRest
 from tests.http_server import sends, serving
 from tests.service.flink_world import NAMES, World, vertex
 
+Connect = Callable[..., FlinkRest]
+"""Makes a client of it."""
 Fault = Callable[[BaseHTTPRequestHandler], bool]
 """Answers in its own way and returns True, or leaves it to the world."""
 
@@ -210,6 +212,11 @@ def _drips(handler: BaseHTTPRequestHandler, connection: str) -> bool:
             time.sleep(0.05)
     except OSError:
         pass
+    handler.close_connection = True
+    return True
+
+
+def hangs_up(handler: BaseHTTPRequestHandler) -> bool:
     handler.close_connection = True
     return True
 

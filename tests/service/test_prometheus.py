@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from include.cli import app
 from include.service.prometheus import FlinkPrometheus
 from include.testbeds.flink.rest import NoAnswerError
+from tests.command_line import refused
 from tests.http_server import sends, serving
 from tests.prometheus_server import prometheus
 from tests.service.flink_world import NAMES, World, vertex
@@ -113,17 +113,22 @@ def _until_read(flink: FlinkPrometheus):
             time.sleep(0.5)
 
 
-def test_an_answer_that_nests_too_deeply_is_none() -> None:
-    with serving(lambda handler, _: sends(handler, 200, b"[" * 200_000)) as port:
+NO_LABELS = {"metric": {"__name__": "flink_taskmanager_job_task_numRecordsIn"}, "value": [0, "1"]}
+RELABELLED = json.dumps({"status": "success", "data": {"result": [NO_LABELS]}}).encode()
+
+
+@pytest.mark.parametrize("content", [b"[" * 200_000, RELABELLED], ids=["nested", "no labels"])
+def test_an_answer_that_is_not_of_the_reporter_is_none(content: bytes) -> None:
+    with serving(lambda handler, _: sends(handler, 200, content)) as port:
         flink = FlinkPrometheus(f"http://127.0.0.1:{port}", EDGES)
-        with pytest.raises(NoAnswerError, match="otherwise than Prometheus"):
-            flink.job_named("orders eu")
+        for ask in (flink.job_named, flink.reading):
+            with pytest.raises(NoAnswerError, match="otherwise than Prometheus"):
+                ask("orders")
 
 
 def test_options_that_do_not_go_together_are_told_at_once(tmp_path: Path) -> None:
-    out = ["--out", str(tmp_path / "job")]
-    alone = CliRunner().invoke(app, ["record", "--prometheus", "http://h:9090", *out])
-    assert "--job" in str(alone.exception) + alone.output
-    assert "--edges" in str(alone.exception) + alone.output
-    neither = CliRunner().invoke(app, ["record", "--job", "orders", *out])
-    assert "either Flink's REST interface" in str(neither.exception) + neither.output
+    out = ("--out", tmp_path / "job")
+    alone = refused("record", "--prometheus", "http://h:9090", *out)
+    assert "--job" in alone
+    assert "--edges" in alone
+    assert "either Flink's REST interface" in refused("record", "--job", "orders", *out)

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from http.client import BadStatusLine
@@ -28,12 +28,11 @@ from include.model.errors import SetupError, SpecError, StoreError
 from include.service.clock import SteadyClock, turns
 from include.service.reading import JobReading
 from include.service.record import Polling, Recorder, alone_in, record
-from include.service.rest import FlinkRest
 from include.testbeds.flink.rest import NoAnswerError
 from include.workloads.recordings import read_recording
 from include.workloads.recordings.operators import read_operators
 from tests.command_line import said
-from tests.service.fake_flink import FakeFlink, answers_500
+from tests.service.fake_flink import Connect, FakeFlink, answers_500
 from tests.service.flink_world import World
 
 
@@ -312,10 +311,10 @@ def test_a_redeployment_while_nobody_answered_is_told_after_a_restart(
     assert events_of(tmp_path)[-2:] == ["redeployed", "ended"]
 
 
-def record_through(
-    flink: FakeFlink, folder: Path, polls: int, fails: Container[int], other: Container[int] = ()
-) -> tuple[int, list[str]]:
-    """What is kept and told in so many polls, of which some fail and some find another job."""
+def test_faults_and_another_job_at_the_address_are_told_once_and_the_job_is_waited_for(
+    tmp_path: Path, flink: FakeFlink
+) -> None:
+    """Its Flink is gone, another takes the port, and then it is back."""
     told: list[str] = []
     stop, polled = threading.Event(), count(1)
 
@@ -324,29 +323,13 @@ def record_through(
             return False
         poll = next(polled)
         flink.world.advance(10)
-        flink.world.name = "clicks" if poll in other else "orders"
-        if poll == polls:
+        flink.world.name = "clicks" if poll in (4, 5) else "orders"
+        if poll == 6:
             stop.set()
-        return poll in fails and answers_500(handler)
+        return poll == 3 and answers_500(handler)
 
     flink.fault = fault
-    return record(polling_of(flink, stop, told), folder), told
-
-
-def test_faults_are_recorded_and_recording_goes_on(tmp_path: Path, flink: FakeFlink) -> None:
-    kept, told = record_through(flink, tmp_path / "job", polls=7, fails=(4, 5))
-    assert kept == 4
-    assert len(told) == 1
-    assert "it is broken" in told[0]
-    assert events_of(tmp_path / "job")[-3:] == ["no_answer", "answers", "ended"]
-
-
-def test_another_job_at_the_address_is_told_and_the_job_waited_for(
-    tmp_path: Path, flink: FakeFlink
-) -> None:
-    """Its Flink is gone, another takes the port, and then it is back."""
-    kept, told = record_through(flink, tmp_path / "job", polls=6, fails=(3,), other=(4, 5))
-    assert kept == 2
+    assert record(polling_of(flink, stop, told), tmp_path / "job") == 2
     assert len(told) == 2
     assert "it is broken" in told[0]
     assert told[1].startswith(f"{flink.url} has no job 'orders'; it has: clicks; if ")
@@ -426,7 +409,7 @@ def test_turns_keep_their_beat_and_leave_out_what_was_missed() -> None:
     assert max(np.diff(np.round(beats))) >= 2
 
 
-def test_a_poll_takes_little_of_a_core(flink: FakeFlink, connect: Callable[..., FlinkRest]) -> None:
+def test_a_poll_takes_little_of_a_core(flink: FakeFlink, connect: Connect) -> None:
     """At most 1 % of a core at a poll every five seconds."""
     client = connect()
     client.reading("orders")

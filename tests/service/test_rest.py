@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,13 +17,11 @@ from include.service.rest import (
     operator_names,
 )
 from include.testbeds.flink.rest import NoAnswerError
-from tests.service.fake_flink import FakeFlink, answers_500
+from tests.service.fake_flink import Connect, FakeFlink, answers_500
 from tests.service.flink_world import World, vertex
 
 
-def test_a_reading_has_what_the_job_does(
-    connect: Callable[..., FlinkRest], flink: FakeFlink, world: World
-) -> None:
+def test_a_reading_has_what_the_job_does(connect: Connect, flink: FakeFlink, world: World) -> None:
     world.advance(60)
     reading = connect().reading("orders")
 
@@ -45,9 +42,7 @@ def test_a_reading_has_what_the_job_does(
     assert reading.slots == 2
 
 
-def test_metrics_are_asked_for_before_they_are_read(
-    connect: Callable[..., FlinkRest], flink: FakeFlink
-) -> None:
+def test_metrics_are_asked_for_before_they_are_read(connect: Connect, flink: FakeFlink) -> None:
     """Flink fetches when somebody asks, and answers before it has fetched."""
     connect().reading("orders")
 
@@ -57,9 +52,7 @@ def test_metrics_are_asked_for_before_they_are_read(
     assert details[0] < first < details[-1]
 
 
-def test_of_a_job_before_nothing_is_kept(
-    connect: Callable[..., FlinkRest], flink: FakeFlink, world: World
-) -> None:
+def test_of_a_job_before_nothing_is_kept(connect: Connect, flink: FakeFlink, world: World) -> None:
     client = connect()
     client.reading("orders")
     world.job = "b" * 32
@@ -68,7 +61,7 @@ def test_of_a_job_before_nothing_is_kept(
 
 
 def test_a_poll_of_200_task_managers_takes_as_many_requests_as_of_41(
-    connect: Callable[..., FlinkRest], flink: FakeFlink, world: World
+    connect: Connect, flink: FakeFlink, world: World
 ) -> None:
     requests = []
     client = connect()
@@ -85,7 +78,7 @@ def test_a_poll_of_200_task_managers_takes_as_many_requests_as_of_41(
 
 
 def test_a_job_without_an_adaptive_scheduler_is_not_elastic(
-    connect: Callable[..., FlinkRest], flink: FakeFlink
+    connect: Connect, flink: FakeFlink
 ) -> None:
     flink.no_requirements = True
     reading = connect().reading("orders")
@@ -94,9 +87,7 @@ def test_a_job_without_an_adaptive_scheduler_is_not_elastic(
     assert {(one.asked_least, one.asked_most) for one in reading.operators} == {(1, 1), (2, 2)}
 
 
-def test_an_unknown_job_is_told_with_those_there_are(
-    connect: Callable[..., FlinkRest], flink: FakeFlink
-) -> None:
+def test_an_unknown_job_is_told_with_those_there_are(connect: Connect, flink: FakeFlink) -> None:
     with pytest.raises(NoSuchJobError) as caught:
         connect().reading("payments")
     assert str(caught.value) == (
@@ -106,7 +97,7 @@ def test_an_unknown_job_is_told_with_those_there_are(
 
 
 def test_asking_replaces_the_bounds_of_every_vertex(
-    connect: Callable[..., FlinkRest], flink: FakeFlink, world: World
+    connect: Connect, flink: FakeFlink, world: World
 ) -> None:
     client = connect()
     there = client.requirements(world.job)
@@ -119,7 +110,7 @@ def test_asking_replaces_the_bounds_of_every_vertex(
 
 
 def test_a_token_is_sent_and_never_told(
-    connect: Callable[..., FlinkRest], flink: FakeFlink, monkeypatch: pytest.MonkeyPatch
+    connect: Connect, flink: FakeFlink, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(TOKEN, "secret-of-flink")
     client = connect()
@@ -132,20 +123,19 @@ def test_a_token_is_sent_and_never_told(
     assert "secret" not in str(caught.value)
 
 
-def test_a_token_may_be_in_a_file(
-    connect: Callable[..., FlinkRest],
-    flink: FakeFlink,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+def test_a_token_may_be_in_a_file_and_is_read_again_when_it_is_renewed(
+    connect: Connect, flink: FakeFlink, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "token").write_text("of-a-file\n")
+    (tmp_path / "token").touch()
     monkeypatch.setenv(TOKEN_FILE, str(tmp_path / "token"))
-    connect().jobs()
-    assert flink.headers["Authorization"] == "Bearer of-a-file"
-    (tmp_path / "token").write_text("")
-    connect().jobs()
-    assert "Authorization" not in flink.headers
-    monkeypatch.setenv(TOKEN_FILE, str(tmp_path / "none"))
+    client = connect()
+    for token in ("", "of-a-file", "the-next"):
+        (tmp_path / "token").write_text(f"{token}\n")
+        client.jobs()
+        assert flink.headers.get("Authorization", "Bearer ") == f"Bearer {token}"
+    (tmp_path / "token").unlink()
+    with pytest.raises(NoAnswerError, match="cannot be read"):
+        client.jobs()
     with pytest.raises(SpecError, match="cannot be read"):
         connect()
 
@@ -173,7 +163,7 @@ def test_a_wrong_file_of_certificates_is_told(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_task_that_does_not_run_yet_is_the_state(
-    connect: Callable[..., FlinkRest], flink: FakeFlink, world: World
+    connect: Connect, flink: FakeFlink, world: World
 ) -> None:
     vertices = flink._details()["vertices"]
     flink.changed = {"vertices": [{**one, "status": "INITIALIZING"} for one in vertices]}
@@ -194,7 +184,7 @@ def test_names_are_plain_unique_and_stable() -> None:
 
 
 def test_how_long_the_job_was_down_is_by_flinks_clock(
-    flink: FakeFlink, connect: Callable[..., FlinkRest], world: World
+    flink: FakeFlink, connect: Connect, world: World
 ) -> None:
     world.restart(5.0)
     world.advance(20)

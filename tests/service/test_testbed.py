@@ -39,9 +39,10 @@ def deploy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Deploy:
 
 
 def test_a_job_that_does_not_run_is_told_at_once_with_those_that_do(
-    deploy: Deploy, flink: FakeFlink
+    deploy: Deploy, flink: FakeFlink, tmp_path: Path
 ) -> None:
     deploy("one", flink)
+    (tmp_path / "runs/gone/conf/config.yaml").mkdir(parents=True)  # no file (any more)
     assert job_of_testbed("", threading.Event()) == (flink.url, "orders")
     with pytest.raises(SpecError, match="no job order runs there; name one with --job: orders"):
         job_of_testbed("order", threading.Event())
