@@ -69,7 +69,7 @@ class Actor:
         """The newest entries, for the page."""
         self.written: Counter[str] = Counter()
         """Entries of the whole journal by kind."""
-        self._history = ChangeHistory()
+        self.history = ChangeHistory()
         self._lock: tuple[int, int] | None = None
         self._noted: Any = None
         self._held: frozenset[str] = frozenset()
@@ -80,10 +80,6 @@ class Actor:
         """Learn what became of changes before. Raises StoreError for a journal that is damaged."""
         for entry in self._journal.read():
             self._take(entry)
-
-    @property
-    def failures(self) -> int:
-        return self._history.failures
 
     def begin(self) -> None:
         """Go on from the journal, and say there that this service begins.
@@ -103,8 +99,7 @@ class Actor:
     def end(self) -> None:
         """Say in the journal how the job is handed back: as it is, with what it asks for."""
         with suppress(SetupError):  # a full disk is no reason not to end
-            history = self._history
-            self._write("ended", {"bounds": history.bounds, "found": history.found})
+            self._write("ended", {"bounds": self.history.bounds, "found": self.history.found})
 
     def step(self, reading: JobReading, read: Timestamp, wish: Wish) -> Permission:
         """At most one change, from a reading that was begun at ``read``.
@@ -118,7 +113,7 @@ class Actor:
 
     def _step(self, reading: JobReading, read: Timestamp, wish: Wish) -> Permission:
         self._note_pause()
-        for entry in news(self._history, reading, self.mandate.limits, self._now()):
+        for entry in news(self.history, reading, self.mandate.limits, self._now()):
             self._write(entry.kind, entry.about)
         verdict = self._verdict(reading, read, wish)
         acts = self.mandate.really and bool(verdict.asks)
@@ -131,7 +126,7 @@ class Actor:
 
     def _verdict(self, reading: JobReading, read: Timestamp, wish: Wish) -> Permission:
         present = Present(self._now(), read, self._stopped())
-        return allowed_change(wish.counts, reading, self.mandate.limits, self._history, present)
+        return allowed_change(wish.counts, reading, self.mandate.limits, self.history, present)
 
     def _ask(self, verdict: Permission, wish: Wish, reading: JobReading) -> Permission:
         """Send what is allowed, unless somebody stops it while it is written down."""
@@ -198,7 +193,7 @@ class Actor:
         self._take(entry)
 
     def _take(self, entry: Entry) -> None:
-        self._history = self._history.after(entry)
+        self.history = self.history.after(entry)
         self.recent.append(entry)
         self.written[entry.kind] += 1
 

@@ -18,6 +18,7 @@ from typing import Any
 from include.model.errors import SetupError, StoreError
 from include.service.clock import Timestamp
 from include.service.history import GONE, NOT_SENT, NOT_TAKEN, NOT_UP, TAKEN, UP, Entry, named
+from include.service.pause import sync_names
 
 FILE = "journal.jsonl"
 
@@ -65,8 +66,7 @@ class ChangeJournal:
                 "free some space or make the folder writable"
             ) from error
 
-    @staticmethod
-    def _write(file: Any, content: bytes) -> None:
+    def _write(self, file: Any, content: bytes) -> None:
         size = file.seek(0, os.SEEK_END)
         try:
             if size and os.pread(file.fileno(), 1, size - 1) != b"\n":
@@ -74,6 +74,8 @@ class ChangeJournal:
             if file.write(content) != len(content):
                 raise OSError(28, "No space left on device")
             os.fsync(file.fileno())
+            if not size:
+                sync_names(self._path.parent)
         except OSError:
             with suppress(OSError):
                 file.truncate(size)

@@ -7,6 +7,7 @@ switch that stops the changes of a service that acts, which is there on 127.0.0.
 from __future__ import annotations
 
 import json
+import socket
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -125,7 +126,7 @@ class _Collector(Collector):
             entries = dict(sorted(actor.written.items()))
             yield _counter("act_entries", "Entries of the journal.", "kind", entries)
             failed = "Last changes that did not come up."
-            yield _gauge("act_failed_in_a_row", failed, actor.failures)
+            yield _gauge("act_failed_in_a_row", failed, actor.history.failures)
             paused = why_paused(actor.mandate.state) != ""
             yield _gauge("act_paused", "1 while it is paused.", paused)
         if now is not None and status.is_current and now.running:
@@ -192,6 +193,14 @@ def health_of(status: ShadowStatus, up_s: float) -> tuple[int, bytes]:
     return (200 if well else 503), json.dumps(about).encode() + b"\n"
 
 
+class PageServer(ThreadingHTTPServer):
+    """At an address of IPv6, too."""
+
+    def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler]) -> None:
+        self.address_family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
+        super().__init__(address, handler)
+
+
 @contextmanager
 def served(status: ShadowStatus, address: str) -> Iterator[str]:
     """Serve until the end, and yield where; nothing with an empty address.
@@ -202,16 +211,16 @@ def served(status: ShadowStatus, address: str) -> Iterator[str]:
         yield ""
         return
     host, port = address_of(address)
+    shown = f"[{host}]" if ":" in host else host
     try:
-        server = ThreadingHTTPServer((host, port), _handler(status, host))
+        server = PageServer((host, port), _handler(status, host))
     except OSError as error:
-        problem = f"{host}:{port} cannot be listened on ({error.strerror}); choose another --page"
+        problem = f"{shown}:{port} cannot be listened on ({error.strerror}); choose another --page"
         raise SetupError(problem) from error
-    server.daemon_threads = True
     thread = threading.Thread(target=server.serve_forever, args=(0.5,), daemon=True)
     thread.start()
     try:
-        yield f"http://{host}:{server.server_port}"
+        yield f"http://{shown}:{server.server_port}"
     finally:
         server.shutdown()
         server.server_close()
@@ -231,7 +240,7 @@ def thrown(status: ShadowStatus, path: str, *, ours: bool) -> tuple[int, str]:
             pause(status.actor.mandate.state, "on the page")
         else:
             resume(status.actor.mandate.state)
-    except (SetupError, OSError) as error:
+    except SetupError as error:
         return 500, str(error)
     return 303, ""
 

@@ -23,7 +23,7 @@ def pause(state: Path, why: str) -> None:
         file.flush()
         os.fsync(file.fileno())
     try:
-        _sync_names(state)
+        sync_names(state)
     except OSError as error:
         raise SetupError(
             f"changes are stopped, but {state} cannot be synced to the disk ({error.strerror}); "
@@ -31,7 +31,7 @@ def pause(state: Path, why: str) -> None:
         ) from error
 
 
-def _sync_names(folder: Path) -> None:
+def sync_names(folder: Path) -> None:
     """A file that was synced is lost all the same while its name is not on disk."""
     opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
@@ -41,10 +41,17 @@ def _sync_names(folder: Path) -> None:
 
 
 def resume(state: Path) -> bool:
-    """Allow changes again; whether they were stopped."""
-    was_paused = (state / FILE).exists()
-    (state / FILE).unlink(missing_ok=True)
-    return was_paused
+    """Allow changes again; whether they were stopped. Raises SetupError when they stay stopped."""
+    try:
+        (state / FILE).unlink()
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise SetupError(
+            f"{state / FILE} cannot be removed ({error.strerror}), so changes stay stopped; "
+            "make the folder writable"
+        ) from error
+    return True
 
 
 def why_paused(state: Path) -> str:

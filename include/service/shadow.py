@@ -14,7 +14,7 @@ from functools import partial
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -43,7 +43,6 @@ from include.service.rates import JobRates, Totals, added
 from include.service.reading import JobReading
 
 STATE, DECISIONS, RECORDING = "state.json", "decisions.csv", "recording"
-VERSION = 1
 READS_IN_S = 30.0
 """A job runs so long before anybody decides: records have to pass, or nothing is known of edges."""
 MEASURES_EVERY_S = 600.0
@@ -110,7 +109,7 @@ class ShadowState:
     """This and the price book as the shadow was told last."""
     prices: str = ""
     began_s: float = 0.0
-    version: int = VERSION
+    version: Literal[1] = 1
     totals: Totals = field(default_factory=Totals)
     graph: ServiceGraph | None = None
     measured_s: float = 0.0

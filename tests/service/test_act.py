@@ -12,7 +12,7 @@ from include.service.history import Entry
 from include.service.journal import FILE, ChangeJournal
 from include.service.pause import pause, resume
 from tests.service.acting_service import requests
-from tests.service.fake_flink import answers_500
+from tests.service.fake_flink import answers_500, hangs_up, sends_on
 from tests.service.test_record import files_of
 
 
@@ -102,10 +102,15 @@ def test_a_job_that_is_deployed_again_is_known_as_such(flink, acting):
     assert f"the job was deployed again as {'b' * 32}" in "".join(service.told)
 
 
-def test_a_request_that_flink_refuses_is_not_repeated(flink, acting):
+@pytest.mark.parametrize(
+    ("fault", "says"),
+    [(answers_500, "HTTP 500"), (sends_on, "HTTP 302"), (hangs_up, "does not answer")],
+)
+def test_a_request_that_fails_is_not_repeated_at_once(flink, acting, fault, says):
     service = acting()
-    flink.fault = lambda handler: handler.command == "PUT" and answers_500(handler)
+    flink.fault = lambda handler: handler.command == "PUT" and fault(handler)
     service.step()
+    assert says in service.told[-1]
     flink.fault = lambda handler: False
     assert "not up yet" in service.step().held[0]  # it may have been carried out: two minutes
     assert service.kinds == ["job", "asks", "no answer", "held"]
@@ -130,18 +135,6 @@ def test_a_request_that_hangs_and_is_carried_out_is_found_out(flink, acting):
     service.step()
     assert service.kinds[-2:] == ["taken", "up"]
     assert len(requests(flink)) == 1
-
-
-def test_a_connection_that_ends_at_a_request_is_no_reason_to_ask_again(flink, acting):
-    def ends(handler):
-        handler.close_connection = handler.command == "PUT"
-        return handler.close_connection
-
-    service = acting()
-    flink.fault = ends
-    service.step()
-    assert len(requests(flink)) == 1
-    assert service.kinds[-1] == "no answer"
 
 
 @pytest.mark.parametrize(("asks", "end"), [(3, "taken"), (4, "not taken")])

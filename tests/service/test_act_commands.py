@@ -44,13 +44,24 @@ def test_the_switch_and_the_journal_on_the_command_line(tmp_path):
     assert "release day" in why_paused(tmp_path)
     assert "resumed" in said("resume", tmp_path)
     assert "was not paused" in said("resume", tmp_path)
+    (tmp_path / "paused.json").mkdir()  # cannot be removed as a file is
+    assert "so changes stay stopped" in refused("resume", tmp_path)
     assert said("journal", tmp_path, "--last", 2).splitlines() == [
         "2025-11-25 12:00:01Z  pause 1",
         "2025-11-25 12:00:02Z  pause 2",
     ]
 
 
-def test_a_switch_is_on_disk_when_it_is_thrown(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("writes", "name"),
+    [
+        (lambda state: pause(state, "release day"), "paused.json"),
+        (lambda state: ChangeJournal(state).append(Entry(moment(), "x", {})), "journal.jsonl"),
+    ],
+)
+def test_the_switch_and_a_new_journal_are_on_disk_with_their_names(
+    tmp_path, monkeypatch, writes, name
+):
     synced, fsync = [], os.fsync
 
     def counted(file):
@@ -58,9 +69,9 @@ def test_a_switch_is_on_disk_when_it_is_thrown(tmp_path, monkeypatch):
         fsync(file)
 
     monkeypatch.setattr("os.fsync", counted)
-    pause(tmp_path, "release day")
+    writes(tmp_path)
     assert len(synced) == 2
-    assert "paused.json" in synced[0].name
+    assert name in synced[0].name
     assert synced[1] == tmp_path
 
 

@@ -86,17 +86,6 @@ def test_a_state_folder_that_is_removed_is_not_made_again(flink, acting, tmp_pat
 
 @pytest.mark.parametrize("fault", [sends_on, answers_other_json])
 def test_a_look_that_something_else_answers_holds_the_change(flink, acting, fault):
-    def meanwhile():
-        flink.fault = fault
-
-    service = acting()
-    assert "Flink" in service.step(meanwhile=meanwhile).held[0]
+    verdict = acting().step(meanwhile=lambda: setattr(flink, "fault", fault))
+    assert "Flink" in verdict.held[0]
     assert requests(flink) == []
-
-
-def test_a_request_that_is_sent_on_is_not_taken(flink, acting):
-    flink.fault = lambda handler: handler.command == "PUT" and sends_on(handler)
-    service = acting()
-    service.step()
-    assert service.kinds == ["job", "asks", "no answer"]
-    assert "HTTP 302" in service.told[-1]

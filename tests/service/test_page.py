@@ -22,12 +22,13 @@ from include.service.page import address_of, health_of, lines_of, metrics_of, pa
 from include.service.rates import rates_between
 from include.service.record import Polling
 from include.service.rest import NoSuchJobError
-from include.service.shadow import COLUMNS, DECISIONS, Advised, asked_controllers
+from include.service.shadow import COLUMNS, DECISIONS, asked_controllers
 from include.service.shadow_loop import run_shadow
 from include.service.status import ShadowStatus, StatusPoint, remembered
 from include.service.verdict import decision_counts
 from include.testbeds.flink.rest import NoAnswerError
 from tests.e2e.browser import NEEDS_CHROMIUM, new_page
+from tests.service.acting_world import advised
 from tests.service.fake_flink import FakeFlink, answers_500
 from tests.service.flink_world import World
 
@@ -52,30 +53,16 @@ class Nested(HTMLParser):
             assert self.open.pop() == tag
 
 
-def advised(controller: str, wanted: int, at_s: float, **more: object) -> Advised:
-    values = {
-        "operator": "map", "instances": 2, "reason": "utilisation_high",
-        "because": "map uses <95 %> of its CPU", "in_per_s": 100.0, "busy_share": 0.95,
-        "waiting_records": 3, "takes_ms": 6.0, "hosts_wanted": 2, "failed": False,
-        "holds_until_s": at_s + 15, **more,
-    }  # fmt: skip
-    return Advised(time_s=at_s, controller=controller, wanted=wanted, **values)
-
-
 @pytest.fixture
 def status(world: World) -> ShadowStatus:
     """After two polls; hpa would scale, ds2 has failed."""
     status = ShadowStatus("orders & <co>", "http://127.0.0.1:8081", 15)
     now = world.after(15)
+    at = {"time_s": now.at_s}
+    scales = advised("map", 3, controller="hpa", because="map uses <95 %> of its CPU", **at)
+    fails = advised("map", 2, controller="ds2", because="broke", failed=True, **at)
     status.polled(now, None, {})
-    status.polled(
-        now,
-        None,
-        {
-            "hpa": [advised("hpa", 3, now.at_s)],
-            "ds2": [advised("ds2", 2, now.at_s, failed=True, because="broke")],
-        },
-    )
+    status.polled(now, None, {"hpa": [scales], "ds2": [fails]})
     return status
 
 
@@ -216,8 +203,8 @@ def a_day(folder: Path, decisions: int) -> list[StatusPoint]:
     """Decisions on disk, each of two operators."""
     rows = AppendedRows(folder / DECISIONS, COLUMNS)
     for i in range(decisions):
-        each = [advised("hpa", 3, 1000.0 + i, operator=name) for name in ("map", "sink")]
-        rows.append(astuple(one) for one in each)
+        usual = {"controller": "hpa", "time_s": 1000.0 + i}
+        rows.append(astuple(advised(name, 3, **usual)) for name in ("map", "sink"))
     rows.close()
     return [StatusPoint(1000.0 + i, "hpa", 4, 6) for i in range(decisions)]
 
@@ -254,6 +241,13 @@ def test_only_the_end_of_many_decisions_is_read(
 )
 def test_the_page_is_on_loopback_unless_told(text: str, expected: tuple[str, int]) -> None:
     assert address_of(text) == expected
+
+
+def test_the_page_may_be_at_an_address_of_ipv6(status: ShadowStatus) -> None:
+    with served(status, "[::1]:0") as where:
+        assert where.startswith("http://[::1]:")
+        with urllib.request.urlopen(f"{where}/healthz", timeout=10) as answer:
+            assert answer.status == 200
 
 
 def test_a_wrong_or_taken_address_is_told(status: ShadowStatus) -> None:
