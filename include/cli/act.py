@@ -11,6 +11,8 @@ from typing import Annotated, Any
 import typer
 
 from include.cli.service import (
+    OBJECTIVE,
+    PRICES,
     URL,
     Every,
     Job,
@@ -44,8 +46,8 @@ def act(  # noqa: PLR0913  options of a command
     ] = None,
     every: Every = 15.0,
     lasts: Lasts = "",
-    prices: Prices = "per_second",
-    objective: Objective = "latency p95 < 2 s",
+    prices: Prices = PRICES,
+    objective: Objective = OBJECTIVE,
     max_slots: MaxSlots = 0,
     page: Page = "",
 ) -> None:

@@ -67,7 +67,7 @@ def record(  # noqa: PLR0913  options of a command
     client = partial(FlinkPrometheus, edges=edges_of(edges)) if prometheus else None
     kept = recorded(polling(prometheus or url, job, every, lasts_s, client), out)
     typer.echo(f"{kept} polls were recorded in {out}. What it says:")
-    typer.echo(f"  {command('advise', out, '--objective', 'latency p95 < 2 s')}")
+    typer.echo(f"  {command('advise', out, '--objective', OBJECTIVE)}")
     typer.echo(f"  {command('operators', out)}")
 
 
@@ -144,19 +144,27 @@ def verdict(  # noqa: PLR0913  options of a command
     from include.advise.publish import PAGE
     from include.advise.request import AdviceRequest
     from include.cli.advise import advice_table
+    from include.runs.measurements.locks import alone
     from include.service.shadow import DECISIONS, RECORDING
-    from include.service.verdict import cut_day, publish_verdict, request_of, verdict_lines
+    from include.service.verdict import (
+        cut_day,
+        publish_verdict,
+        request_of,
+        state_of,
+        verdict_lines,
+    )
 
     request = AdviceRequest(
         objective=objective, prices=prices, seeds=seeds, max_instances=max_instances
     )
-    recording, decisions, target = state / RECORDING, state / DECISIONS, state / "verdict"
-    if day:
-        recording = cut_day(state, parse_day(day))
-        decisions, target = recording / DECISIONS, state / f"verdict-{day}"
-    target = out or target
-    answer = advise(keep_case(request_of(state, recording, request), target), target)
-    published = publish_verdict(answer, target)
+    only = parse_day(day) if day else None
+    target = out or state / (f"verdict-{only}" if only else "verdict")
+    state_of(state)  # or the lock would make its folder
+    with alone(target.resolve().parent, f"advice in {target.name}"):
+        recording = cut_day(state, only) if only else state / RECORDING
+        answer = advise(keep_case(request_of(state, recording, request), target), target)
+        published = publish_verdict(answer, target)
+    decisions = (recording if only else state) / DECISIONS
     typer.echo(advice_table(answer))
     for line in ("", *verdict_lines(answer, state, decisions)):
         typer.echo(line)

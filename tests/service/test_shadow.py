@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import shutil
+import threading
 import time
 from collections.abc import Mapping
 from dataclasses import replace
@@ -31,6 +32,7 @@ from include.service.shadow_loop import line_of
 from include.service.verdict import state_of
 from tests.command_line import refused, said
 from tests.service.flink_world import World
+from tests.unit.test_locks import holding
 
 TERMS = Terms(price_book("btu60"), 2.0)
 FOUR = ("tide", "ds2", "flink-autoscaler", "hpa")
@@ -215,15 +217,19 @@ def test_a_killed_shadow_goes_on_as_if_nothing_had_been(tmp_path: Path) -> None:
     assert before + after == expected
 
 
+def register_broken(monkeypatch: pytest.MonkeyPatch, **methods: Any) -> None:
+    """A controller that is fixed but for these methods."""
+    broken = Registration(type("Broken", (Fixed,), methods))
+    monkeypatch.setattr(CONTROLLERS, "_registered", {**CONTROLLERS._registered, "broken": broken})
+
+
 def test_one_that_fails_is_told_and_the_others_go_on(
     tmp_path: Path, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fails(*_: Any) -> Any:
         raise ZeroDivisionError("no good")
 
-    broken = Registration(type("Broken", (Fixed,), {"decide": fails}))
-    registered = {**dict(CONTROLLERS._registered), "broken": broken}
-    monkeypatch.setattr(CONTROLLERS, "_registered", registered)
+    register_broken(monkeypatch, decide=fails)
     beside = Beside(tmp_path, world, ("broken", "hpa"))
     wanted = beside.turns(3)
     beside.end()
@@ -325,7 +331,7 @@ def test_state_of_something_else_is_refused(tmp_path: Path) -> None:
     ShadowState("orders").save(tmp_path)
     with pytest.raises(SpecError, match="is of 'orders'"):
         opened(tmp_path, "payments", {"hpa": {}})
-    (tmp_path / "state.json").write_text(json.dumps({"job": "orders", "version": "x", "totals": 1}))
+    (tmp_path / "state.json").write_text(json.dumps({"job": "orders", "version": 2}))
     with pytest.raises(StoreError, match="another version"):
         opened(tmp_path, "orders", {"hpa": {}})
 
@@ -358,10 +364,18 @@ def shadowed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_a_verdict_is_what_advise_says_of_the_same_recording(
-    shadowed: Path, tmp_path: Path
+def test_a_verdict_waits_for_another_one_and_is_what_advise_says_of_the_same_recording(
+    shadowed: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    judged = said("report", shadowed)
+    with holding(shadowed, "advice in verdict") as other:
+
+        def end_once_it_is_waited_for() -> None:
+            while "advice in verdict: process" not in caplog.text:
+                time.sleep(0.1)
+            other.kill()
+
+        threading.Thread(target=end_once_it_is_waited_for, daemon=True).start()
+        judged = said("report", shadowed)
     asked = ["advise", str(shadowed / "recording"), "--objective", "latency p95 < 2 s"]
     asked += ["--prices", "btu60", "--controllers", "ds2"]
     advised = said(*asked, "--out", tmp_path / "a")

@@ -11,8 +11,7 @@ import yaml
 from typer.main import get_command
 
 from include.cli import app
-from include.controllers import CONTROLLERS
-from include.controllers.base import Registration, Setting
+from include.controllers.base import Setting
 from include.controllers.fixed import Fixed
 from include.model.errors import SpecError
 from include.service.act import Actor
@@ -26,7 +25,7 @@ from include.testbeds.flink.rest import NoAnswerError
 from tests.service.acting_world import mandate
 from tests.service.fake_flink import FakeFlink
 from tests.service.flink_world import World
-from tests.service.test_shadow import Beside
+from tests.service.test_shadow import Beside, register_broken
 
 REPOSITORY = Path(__file__).parents[2]
 COMPOSE = REPOSITORY / "infra/service/compose.yaml"
@@ -67,9 +66,7 @@ def test_controllers_that_cannot_be_built_are_told_before_anything_is_recorded(
     def fails(self: Fixed, setting: Setting) -> None:
         raise ValueError(f"no {setting.topology.operator_names}")
 
-    broken = Registration(type("Broken", (Fixed,), {"__init__": fails}))
-    registered = {**dict(CONTROLLERS._registered), "broken": broken}
-    monkeypatch.setattr(CONTROLLERS, "_registered", registered)
+    register_broken(monkeypatch, __init__=fails)
     asked = asked_controllers(["broken", "ds2", "hpa"], {"hpa.target_cpu": -1.0})
 
     with pytest.raises(SpecError) as caught:
