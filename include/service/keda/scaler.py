@@ -25,8 +25,8 @@ SERVICE = "externalscaler.ExternalScaler"
 LATE_S = 60.0
 """Advice counts for so long after the time until which it holds: the next may be on its way."""
 WATCH_S = 5.0
-CALLS = 8
-"""At a time; a stream takes one of them for as long as it is open."""
+CALLS = 200
+"""At a time; a stream takes one of them, and a thread, for as long as it is open."""
 
 
 class NoAdvice(Exception):
