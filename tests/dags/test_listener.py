@@ -1,7 +1,8 @@
-"""What the listener writes into a DAG run of Airflow's own."""
+"""What the listener writes into DAG runs of Airflow's own, and which of them are listed."""
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from types import SimpleNamespace
 
 import pytest
@@ -45,3 +46,34 @@ def test_a_dag_run_without_parameters_is_listed_under_its_defaults(dag_id: str, 
     from tidebench.page.under_way import _params
 
     assert name_of(dag_id, _params(SimpleNamespace(dag_id=dag_id, conf=None))) == name
+
+
+def test_what_runs_is_listed_however_much_is_queued_after_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from airflow.models.dag import DagModel
+    from airflow.models.dagrun import DagRun
+    from sqlalchemy import create_engine, insert
+    from sqlalchemy.orm import Session
+
+    from tidebench.page import under_way
+
+    monkeypatch.setattr(under_way, "may", lambda *_: True)
+    engine = create_engine("sqlite://")
+    DagModel.metadata.create_all(engine, [DagModel.__table__, DagRun.__table__])
+    dag = {
+        "dag_id": "experiment", "is_paused": False, "bundle_name": "dags", "max_active_tasks": 1,
+        "max_consecutive_failed_dag_runs": 0, "has_task_concurrency_limits": False,
+    }  # fmt: skip
+    now = datetime.now(UTC)
+    usual = {
+        "dag_id": "experiment", "run_type": "manual", "log_template_id": None, "run_after": now
+    }  # fmt: skip
+    states = ["running", *["queued"] * under_way.MOST_UNDER_WAY]
+    dag_runs = [usual | {"run_id": str(k), "state": state} for k, state in enumerate(states)]
+    with Session(engine) as session:
+        session.execute(insert(DagModel.__table__), dag)
+        session.execute(insert(DagRun.__table__), dag_runs)
+        first, *others = under_way._runs(session, None, now)
+    assert (first.run_id, first.state) == ("0", "running")
+    assert len(others) == under_way.MOST_UNDER_WAY - 1

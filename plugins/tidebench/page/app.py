@@ -74,6 +74,8 @@ ASSETS = {
 """Files of the page itself, and the library that draws its curves."""
 UNPUBLISHED = "Nothing is published of such an experiment here."
 T = TypeVar("T")
+Chosen = Annotated[list[str] | None, Query()]
+"""Runs, each as `experiment/run`."""
 MAY_READ = requires_access_dag("GET", DagAccessEntity.RUN, param_dag_id="experiment")
 """Who may see the runs of the DAG `experiment` may see what came of them. Airflow's own check."""
 
@@ -146,17 +148,15 @@ def show_advice(user: GetUserDep) -> HTMLResponse:
     return _page("advice", {"advice": advice_list(data_root())}, user)
 
 
-def show_runs(
-    user: GetUserDep, run: Annotated[list[str] | None, Query()] = None, by: str = ""
-) -> HTMLResponse:
-    """One run, or several side by side; each is given as `experiment/run`."""
+def show_runs(user: GetUserDep, run: Chosen = None, by: str = "") -> HTMLResponse:
+    """One run, or several side by side."""
     chosen = list(dict.fromkeys(run or ()))
     root = data_root()
     content = compared(results_database_url(root), root, chosen, by)
     return _page("compare", content, user)
 
 
-def show_curves(run: Annotated[list[str] | None, Query()] = None, by: str = "") -> Response:
+def show_curves(run: Chosen = None, by: str = "") -> Response:
     """Curves of the same runs, for the script of that page."""
     names = list(dict.fromkeys(run or ()))
     chosen = found_runs(results_database_url(data_root()), names, [TABLE])
@@ -164,12 +164,12 @@ def show_curves(run: Annotated[list[str] | None, Query()] = None, by: str = "") 
     return JSONResponse(curves_of(cases_of(runs, way_of(runs, by)), chosen), headers=HEADERS)
 
 
-def ask_removal(user: GetUserDep, run: Annotated[list[str] | None, Query()] = None) -> HTMLResponse:
+def ask_removal(user: GetUserDep, run: Chosen = None) -> HTMLResponse:
     """Which runs would be removed, and a button that does it."""
     return _page("remove", {"runs": removable(run or ()), "dag_runs": {}}, user)
 
 
-def remove(user: GetUserDep, run: Annotated[list[str] | None, Query()] = None) -> HTMLResponse:
+def remove(user: GetUserDep, run: Chosen = None) -> HTMLResponse:
     """Trigger the DAG that removes the runs."""
     runs = removable(run or ())
     dag_runs = trigger_removal(runs, user.get_name())
@@ -182,9 +182,7 @@ def show_checks(user: GetUserDep, experiment: str) -> HTMLResponse:
     return _page("checks", _there(checks, "There are no checks of such an experiment here."), user)
 
 
-def show_figure(
-    experiment: str, run: str, figure: str, beside: Annotated[list[str] | None, Query()] = None
-) -> Response:
+def show_figure(experiment: str, run: str, figure: str, beside: Chosen = None) -> Response:
     """A figure of one run as SVG, on axes that fit the runs beside it as well."""
     if figure not in FIGURES:
         raise HTTPException(404, "There is no such figure.")

@@ -11,9 +11,8 @@ from pathlib import Path
 from include.results.reports.crate import zip_entry
 from include.results.reports.documents import FORMATS
 from include.results.tables.catalogue import PUBLISHED, schema_of
-from tidebench.page.files import KINDS, find_file
+from tidebench.page.files import FOLDERS, KINDS, find_file
 
-BUNDLED = ("published", "data_docs")
 _PIECE = 1 << 20
 
 
@@ -70,7 +69,7 @@ def bundle(root: Path, experiment: str) -> Iterator[bytes]:
 
 def _bundled(root: Path, experiment: str) -> Iterator[tuple[str, Path]]:
     """Files that may be looked at one by one, too, and nothing else."""
-    for folder in BUNDLED:
+    for folder in FOLDERS:
         top = root / experiment / folder
         for path in sorted(top.rglob("*")):
             name = f"{folder}/{path.relative_to(top)}"

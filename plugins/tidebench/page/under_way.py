@@ -37,7 +37,6 @@ FAILED_FOR = timedelta(days=7)
 """How long a failed DAG run is listed; Airflow's own list has all of them."""
 MOST_UNDER_WAY, MOST_FAILED = 50, 5
 RECENTLY = timedelta(days=30)
-ORDER = {"running": 0, "queued": 1, "failed": 2}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,16 +104,18 @@ def _runs(session: Session, user: BaseUser, now: datetime) -> list[Any]:
         .join(DagModel, DagModel.dag_id == DagRun.dag_id)
         .where(DagRun.dag_id.in_(readable))
     )
-    going = readable_runs.where(DagRun.state.in_(("queued", "running"))).order_by(DagRun.id.desc())
-    ended = func.coalesce(DagRun.end_date, DagRun.updated_at)  # one that never began has no end
-    failed = readable_runs.where(DagRun.state == "failed", ended >= now - FAILED_FOR).order_by(
-        ended.desc()
+    going = (
+        readable_runs.where(DagRun.state.in_(("queued", "running")))
+        .order_by(DagRun.state.desc(), DagRun.id.desc())  # more may be queued than are listed
+        .limit(MOST_UNDER_WAY)
     )
-    rows = [
-        *session.execute(going.limit(MOST_UNDER_WAY)),
-        *session.execute(failed.limit(MOST_FAILED)),
-    ]
-    return sorted(rows, key=lambda row: ORDER[row.state])
+    ended = func.coalesce(DagRun.end_date, DagRun.updated_at)  # one that never began has no end
+    failed = (
+        readable_runs.where(DagRun.state == "failed", ended >= now - FAILED_FOR)
+        .order_by(ended.desc())
+        .limit(MOST_FAILED)
+    )
+    return [*session.execute(going), *session.execute(failed)]
 
 
 def _tasks(
