@@ -34,14 +34,14 @@ def spark_runs_here(conn_id: str) -> bool:
     return connection is None or (connection.host or "").startswith("local")
 
 
-def use_cloud(conn_id: str = "tidebench_openstack") -> None:
-    """Point this process at the OpenStack cloud of a connection; undefined: clouds.yaml, OS_*.
+def use_cloud() -> None:
+    """Point this process at the cloud of `tidebench_openstack`; undefined: clouds.yaml, OS_*.
 
     Host is the whole authentication URL, login and password those of the user. Everything else is
     in the extra, named as in clouds.yaml (``project_name``, ``user_domain_name``, ``region_name``
     ...). A connection without a host names a cloud of clouds.yaml there: ``{"cloud": "mine"}``.
     """
-    connection = find(conn_id)
+    connection = find("tidebench_openstack")
     if connection is None:
         return
     settings = {name: str(value) for name, value in connection.extra_dejson.items()}

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.providers.standard.operators.trigger_dagrun import DagIsPaused, TriggerDagRunOperator
 from airflow.sdk.exceptions import AirflowFailException
 
-from tidebench.stage import data_root, run_of
+from tidebench.stage import is_complete, run_of
 from tidebench.waiting import UNDER_WAY, Poll, PollingSensor, count_dag_runs
 
 if TYPE_CHECKING:
@@ -124,14 +124,6 @@ def dag_run_of(run: RunSpec) -> str:
 def allowed_s(run: RunSpec) -> float:
     """How long a DAG run may take before something must be wrong."""
     return run.duration_s + run.windows * WINDOW_OVERHEAD_S + OVERHEAD_S
-
-
-def is_complete(run: RunSpec) -> bool:
-    """Whether what is stored can stand for the run."""
-    from include.runs.stages import stored_state
-
-    stored = stored_state(run, data_root())
-    return stored is stored.COMPLETE
 
 
 def _is(run: RunSpec, *states: str) -> bool:

@@ -13,7 +13,7 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from tidebench.connections import spark_runs_here
 from tidebench.lineage import MEASURED, STAGED, files
-from tidebench.stage import REPOSITORY, data_root, run_of, without_vain_retries
+from tidebench.stage import REPOSITORY, data_root, is_complete, run_of, without_vain_retries
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -108,11 +108,9 @@ def measured_runs(cells: Sequence[Cell], experiment: str) -> list[str]:
 
     Fails for good when none is.
     """
-    from include.runs.stages import stored_state
-
     specs = [run_of(text) for cell in cells for text in cell["runs"]]
     runs = [run for run in specs if run.experiment == experiment]
-    complete = [run.run_id for run in runs if stored_state(run, data_root()).name == "COMPLETE"]
+    complete = [run.run_id for run in runs if is_complete(run)]
     if not complete:
         raise AirflowFailException("no cell is complete, so there is nothing to build")
     return complete

@@ -86,6 +86,14 @@ def run_of(text: str) -> RunSpec:
     return RunSpec.from_json(text)
 
 
+def is_complete(run: RunSpec) -> bool:
+    """Whether what is stored can stand for the run."""
+    from include.runs.stages import stored_state
+
+    stored = stored_state(run, data_root())
+    return stored is stored.COMPLETE
+
+
 def dag_run_of_task(context: Context) -> DagRun:
     """The DAG run that a task belongs to: it is kept with what the task measures or publishes."""
     from include.runs.measurements.origin import DagRun

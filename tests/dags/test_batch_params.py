@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from include.experiment.form import SPECS, batch_params
+from include.experiment.form import SPECS
 from include.experiment.params import matrix_from_params
 from include.experiment.spec import RunSpec, load_spec
 from include.model.errors import SpecError
@@ -16,15 +16,10 @@ def matrix(most_cells: int = 300, **params: Any) -> list[RunSpec]:
     return matrix_from_params(params, most_cells)
 
 
-def problems(most_cells: int = 300, **params: Any) -> tuple[str, ...]:
+def problems(**params: Any) -> tuple[str, ...]:
     with pytest.raises(SpecError) as raised:
-        matrix(most_cells, **params)
+        matrix(**params)
     return raised.value.problems
-
-
-def test_the_form_as_it_opens_is_a_matrix_that_runs() -> None:
-    cells = matrix(**{name: keywords["default"] for name, keywords in batch_params().items()})
-    assert [cell.controller for cell in cells] == ["btu", "threshold"]
 
 
 def test_axes_multiply_and_the_rest_holds_for_every_cell() -> None:
@@ -66,12 +61,6 @@ def test_a_problem_of_many_cells_names_a_few() -> None:
     assert "-s3-" in problem
     assert "-s4-" not in problem
     assert problem.endswith(" and 6 of 20 runs)")
-
-
-def test_a_matrix_that_airflow_cannot_map_is_refused() -> None:
-    assert len(matrix(most_cells=6, seeds=[1, 2, 3])) == 6
-    (problem,) = problems(most_cells=5, seeds=[1, 2, 3])
-    assert "these are 6 runs (2 controllers x 3 seeds), and there may be 5" in problem
 
 
 @pytest.mark.parametrize(

@@ -132,14 +132,6 @@ def test_dags_test_does_not_wait_for_what_nobody_begins(data_root: Path) -> None
     assert trigger(None, user="dag_test") is None
 
 
-@pytest.mark.parametrize("state", ["queued", "running"])
-def test_waiting_holds_no_worker(data_root: Path, state: str) -> None:
-    from airflow.sdk.exceptions import TaskDeferred
-
-    with pytest.raises(TaskDeferred):
-        wait(state)
-
-
 def test_waiting_ends_when_the_dag_run_has_ended_and_the_cell_is_complete(data_root: Path) -> None:
     run_all(RUN, data_root)
     wait("success")

@@ -15,7 +15,7 @@ from include.experiment.spec import RunSpec
 from include.runs.measurements.origin import origin_of
 from include.runs.stages import store_of
 from include.runs.stored import mark_code
-from tests.dags.ends import fails_for_good, is_skipped
+from tests.dags.ends import fails_for_good, is_skipped, returns
 
 
 @pytest.fixture
@@ -44,11 +44,8 @@ def resolve(**params: Any) -> tuple[list[dict[str, Any]], dict[str, str]]:
     """Cells and XComs of `resolve_matrix` for the form as it opens and these params."""
     from tidebench.batch import ResolveMatrix
 
-    xcoms: dict[str, str] = {}
-    ti = SimpleNamespace(xcom_push=lambda key, value: xcoms.update({key: value}))
     defaults = {name: keywords["default"] for name, keywords in batch_params().items()}
-    context: Any = {"params": defaults | params, "ti": ti}
-    return ResolveMatrix(task_id="resolve_matrix").execute(context), xcoms
+    return returns(ResolveMatrix(task_id="resolve_matrix"), params=defaults | params)
 
 
 def check(states: dict[str, str]) -> None:
@@ -81,7 +78,7 @@ def test_more_cells_than_airflow_maps_are_refused_before_any_is_measured(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("AIRFLOW__CORE__MAX_MAP_LENGTH", "5")
-    with fails_for_good(match=r"6 runs .*, and there may be 5 at once"):
+    with fails_for_good(match=r"6 runs \(2 controllers x 3 seeds\), and there may be 5 at once"):
         resolve(seeds=[1, 2, 3])
 
 

@@ -71,15 +71,15 @@ def test_a_cloud_is_a_connection_or_what_the_environment_says(
     for name in [name for name in os.environ if name.startswith("OS_")]:
         monkeypatch.delenv(name)
     monkeypatch.setattr(os, "environ", dict(os.environ))
-    use_cloud("tidebench_nowhere")
+    use_cloud()
     assert [name for name in os.environ if name.startswith("OS_")] == []
 
     os.environ["OS_CLOUD"] = "another"
-    os.environ["AIRFLOW_CONN_TIDEBENCH_CLOUD"] = (
+    os.environ["AIRFLOW_CONN_TIDEBENCH_OPENSTACK"] = (
         '{"conn_type": "generic", "host": "https://cloud:5000/v3", "login": "me", '
         '"password": "p%ss", "extra": {"project_name": "p", "region_name": "R"}}'
     )
-    use_cloud("tidebench_cloud")
+    use_cloud()
     environment = {name: value for name, value in os.environ.items() if name.startswith("OS_")}
     assert environment == {
         "OS_AUTH_URL": "https://cloud:5000/v3",
@@ -89,8 +89,8 @@ def test_a_cloud_is_a_connection_or_what_the_environment_says(
         "OS_REGION_NAME": "R",
     }
 
-    os.environ["AIRFLOW_CONN_TIDEBENCH_CLOUD"] = (
+    os.environ["AIRFLOW_CONN_TIDEBENCH_OPENSTACK"] = (
         '{"conn_type": "generic", "extra": {"cloud": "mine"}}'
     )
-    use_cloud("tidebench_cloud")
+    use_cloud()
     assert os.environ["OS_CLOUD"] == "mine"

@@ -36,7 +36,7 @@ from include.runs.stages import deploy, provision, replay_arrivals, store_of
 from include.runs.stored import mark_code
 from include.testbeds import TESTBEDS
 from tests.builders_staged import let_pass, stage
-from tests.dags.ends import fails_for_good
+from tests.dags.ends import fails_for_good, returns
 
 if TYPE_CHECKING:
     from tidebench.stage import Stage
@@ -46,11 +46,8 @@ def resolve(**params: Any) -> tuple[list[dict[str, Any]], dict[str, str]]:
     """Windows and XComs of `resolve_spec` for the default parameters and these."""
     from tidebench.tasks import ResolveSpec
 
-    xcoms: dict[str, str] = {}
-    ti = SimpleNamespace(xcom_push=lambda key, value: xcoms.update({key: value}))
     defaults = {name: keywords["default"] for name, keywords in experiment_params().items()}
-    context: Any = {"params": defaults | params, "ti": ti}
-    return ResolveSpec(task_id="resolve_spec").execute(context), xcoms
+    return returns(ResolveSpec(task_id="resolve_spec"), params=defaults | params)
 
 
 @pytest.mark.parametrize(
@@ -279,11 +276,9 @@ def test_links_lead_to_the_page_as_its_experiment_is_called(
 def test_a_sweep_hands_down_which_runs_are_its_own(tmp_path: Path) -> None:
     from tidebench.sweep import ResolvePoints
 
-    spec, xcoms = tmp_path / "spec.yaml", dict[str, Any]()
+    spec = tmp_path / "spec.yaml"
     spec.write_text("{name: mine, controllers: btu, patterns: constant, seeds: [1, 2]}")
-    ti = SimpleNamespace(xcom_push=lambda key, value: xcoms.update({key: value}))
-    context: Any = {"ti": ti}
-    task = ResolvePoints(task_id="resolve_points", spec=str(spec))
-    assert task.execute(context) == "mine"
+    experiment, xcoms = returns(ResolvePoints(task_id="resolve_points", spec=str(spec)))
+    assert experiment == "mine"
     assert xcoms == {"run_ids": [run.run_id for run in runs_in_file(spec)]}
     assert len(xcoms["run_ids"]) == 2
