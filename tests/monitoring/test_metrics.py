@@ -210,10 +210,19 @@ def test_the_newest_runs_are_shown_and_the_others_counted(data_root: Path) -> No
     assert Endpoint(data_root, within_s=50).scrape()["recent_runs"] == {(): 1}
 
 
-def test_a_damaged_run_is_counted_and_the_others_are_shown(data_root: Path) -> None:
+def without_sampling(run: dict[str, Any]) -> str:
+    """Costs are made of it."""
+    del run["calibration"]["sample_every_items"]
+    return json.dumps(run)
+
+
+@pytest.mark.parametrize("damage", [lambda run: "{", without_sampling])
+def test_a_damaged_run_is_counted_and_the_others_are_shown(
+    data_root: Path, damage: Callable[[dict[str, Any]], str]
+) -> None:
     begun(a_spec(), data_root, 1)
-    torn = begun(a_spec(seed=4), data_root, 1)
-    torn.run_json.write_text("{")
+    hurt = begun(a_spec(seed=4), data_root, 1)
+    hurt.run_json.write_text(damage(json.loads(hurt.run_json.read_text())))
     seen = Endpoint(data_root).scrape()
     assert seen["runs_unreadable"] == {(): 1}
     assert [seed for *_, seed in seen["run_info"]] == ["3"]
@@ -254,17 +263,6 @@ def test_a_damaged_commit_is_counted_and_what_came_before_stays(
         assert seen["windows_committed"] == {(): 1}
     hurt.commit(1).write_bytes(whole)
     assert endpoint.scrape() == Endpoint(data_root).scrape()
-
-
-def test_a_run_without_what_costs_are_made_of_is_counted(data_root: Path) -> None:
-    begun(a_spec(), data_root, 1)
-    hurt = begun(a_spec(seed=4), data_root, 1)
-    given = json.loads(hurt.run_json.read_text())
-    del given["calibration"]["sample_every_items"]
-    hurt.run_json.write_text(json.dumps(given))
-    seen = Endpoint(data_root).scrape()
-    assert seen["runs_unreadable"] == {(): 1}
-    assert [seed for *_, seed in seen["run_info"]] == ["3"]
 
 
 def test_a_run_that_is_measured_anew_begins_at_nothing(data_root: Path) -> None:

@@ -7,22 +7,17 @@ from include.model.errors import SpecError
 from include.service.limits import load_limits
 from tests.service.acting_world import limits_of
 
+USUAL = "default: {least: 1, most: 8, most_at_once: 4}\nchanged_instances_per_hour: 20\n"
 
-def written(tmp_path, text):
+
+def loaded(tmp_path, text):
     path = tmp_path / "limits.yaml"
     path.write_text(text)
-    return path
+    return load_limits(path)
 
 
 def test_an_operator_has_its_own_limits_and_else_those_of_all(tmp_path):
-    limits = load_limits(
-        written(
-            tmp_path,
-            "default: {least: 1, most: 8, most_at_once: 4}\n"
-            "operators: {parse: {most: 16}}\n"
-            "changed_instances_per_hour: 20\n",
-        )
-    )
+    limits = loaded(tmp_path, USUAL + "operators: {parse: {most: 16}}\n")
     assert limits.of("parse") == (1, 16, 4)
     assert limits.of("store") == (1, 8, 4)
 
@@ -36,16 +31,15 @@ def test_without_a_default_only_named_operators_may_be_changed():
 
 
 def test_everything_wrong_is_told_at_once(tmp_path):
-    path = written(
-        tmp_path,
+    text = (
         "default: {least: 1, most: 8, most_at_once: 2}\n"
         "operators: {parse: {least: 9}, store: {most: 0}}\n"
         "quiet: [{days: [monday]}, {begin: 22}]\n"
         "time_zone: Vienna\n"
-        "hours: 3\n",
+        "hours: 3\n"
     )
     with pytest.raises(SpecError) as error:
-        load_limits(path)
+        loaded(tmp_path, text)
     told = "\n".join(error.value.problems)
     for words in (
         "operators.store.most", "changed_instances_per_hour: missing", "quiet.0.days.0",
@@ -91,27 +85,24 @@ def test_hours_of_the_night_belong_to_the_day_on_which_they_begin():
 
 def test_the_file_to_begin_with_is_one_and_so_are_its_comments(tmp_path):
     text = Path("infra/service/limits.yaml").read_text()
-    assert load_limits(written(tmp_path, text)).of("any") == (1, 8, 4)
+    assert loaded(tmp_path, text).of("any") == (1, 8, 4)
     options = ("# operators:", "#   ", "# quiet:")
     lines = [line.removeprefix("# ") if line.startswith("# ") and line.startswith(options)
              else f"  {line[4:]}" if line.startswith("#   ") else line
              for line in text.splitlines()]  # fmt: skip
-    example = load_limits(written(tmp_path, "\n".join(lines)))
+    example = loaded(tmp_path, "\n".join(lines))
     assert example.of("sink") == (1, 2, 4)
     assert len(example.quiet) == 2
 
 
 @pytest.mark.parametrize("time", ["830", "22:30", "10:00:00", "1320", "8.30"])
 def test_a_time_that_yaml_makes_a_number_is_refused(tmp_path, time):
-    text = "default: {least: 1, most: 8, most_at_once: 4}\nchanged_instances_per_hour: 2\n"
-    path = written(tmp_path, f"{text}quiet: [{{begin: {time}}}]\n")
     with pytest.raises(SpecError, match="in quotes, for example '08:30'"):
-        load_limits(path)
+        loaded(tmp_path, f"{USUAL}quiet: [{{begin: {time}}}]\n")
 
 
 def test_a_time_that_yaml_leaves_as_text_needs_no_quotes(tmp_path):
-    text = "default: {least: 1, most: 8, most_at_once: 4}\nchanged_instances_per_hour: 2\n"
-    limits = load_limits(written(tmp_path, text + "quiet: [{begin: 08:30, end: '22:30'}]\n"))
+    limits = loaded(tmp_path, USUAL + "quiet: [{begin: 08:30, end: '22:30'}]\n")
     assert (limits.quiet[0].begin, limits.quiet[0].end) == (8 * 60 + 30, 22 * 60 + 30)
 
 
