@@ -142,6 +142,21 @@ def test_items_in_pauses() -> None:
     assert [sum(fewest), len(fewest)] == [*told_cells]
 
 
+def test_totals_with_pauses_and_stalls_beyond_their_intervals() -> None:
+    rows = table("tide_pauses").query("controller != 'tide'")
+    more, reach = (rows[f"{TOTAL}_less_tide{suffix}"] for suffix in ("", "_ci95"))
+    clear = (more > reach).groupby([rows[name] for name in ("conditions", *CELL)]).all()
+    counts = clear.groupby(level="conditions").agg(["sum", "size"])
+    assert set(counts["size"]) == {12}
+    told = stated(
+        r"in (\d+) of 12 cells with pauses of 15 s, in (\d+) and (\d+) "
+        r"with 5 and 30 s, and in (\d+) with",
+        "docs/tide.md",
+    )
+    names = ("paused", "paused_5", "paused_30", "stalls")
+    assert [counts["sum"][f"calibration=manufacturing_{name}"] for name in names] == told
+
+
 def test_pauses_that_differ() -> None:
     lowest, cells = stated(r"is the lowest in (\d+) of (\d+) cells", "docs/tide.md")
     for figure in (f"strict_{TOTAL}", "items_in_pauses"):
