@@ -222,6 +222,19 @@ def test_the_figure_has_a_panel_per_workload_and_a_name_per_controller() -> None
     assert texts.count("published") == 1
 
 
+def test_a_name_in_the_figure_has_options_only_where_they_tell_it_apart() -> None:
+    long = "calibration=manufacturing_burnt, flavor=live-third-cpu-1gb"
+    variants = [("tide", "care=1"), ("tide", "care=2"), ("threshold", "interval_s=15")]
+    rows = [
+        row(controller, metric, 50.0, variant=variant, conditions=long)
+        for controller, variant in variants
+        for metric in ("resource_cost", COMPLIANCE)
+    ]
+    texts = re.findall(r"<text[^>]*>([^<]*)</text>", figure.draw(matches(rows)))
+    assert {"tide (care=1)", "tide (care=2)", "threshold"} <= set(texts)
+    assert "p, calibration=manufacturing_burnt, …" in texts, "the headings of the page have all"
+
+
 def test_whoever_gets_less_for_more_is_beaten_and_equals_are_not() -> None:
     worse = [row("fixed", "resource_cost", 12.0), row("fixed", COMPLIANCE, 94.0)]
     equal = [row("tide", "resource_cost", 12.0), row("tide", COMPLIANCE, 95.0)]

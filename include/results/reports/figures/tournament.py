@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import textwrap
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
@@ -17,6 +19,8 @@ COLUMNS = 4
 """Workloads beside each other, at most."""
 COLOURS = dict(zip(GROUPS, ("#2f7fc1", "#d97a1f", "#8a97a6", "#2f9360"), strict=True))
 COST = "resource_cost"
+TITLE = 42
+"""Characters that fit above two panels; the headings of the page have the whole title."""
 
 Lines = Mapping[str, float]
 """Controllers, and how far down each one's line is."""
@@ -76,7 +80,8 @@ def _lines(groups: Sequence[tuple[str, Sequence[str]]]) -> tuple[Lines, Lines]:
 
 def _panels(got: Axes, paid: Axes, match: Match, lines: Lines) -> None:
     """What was got on the left, what the hosts cost on the right."""
-    style.titled(got, match.title.replace(" · ", "\n"))
+    topology, *about = match.title.split(" · ")
+    style.titled(got, f"{topology}\n{textwrap.shorten(', '.join(about), TITLE, placeholder=' …')}")
     shown = [standing for standing in match.standings if _is_drawn(standing, match)]
     places = [place_of(standing, match.quality) for standing in shown]
     for standing in shown:
@@ -119,11 +124,15 @@ def place_of(standing: Standing, quality: str) -> tuple[float, float]:
 def _names(
     axis: Axes, groups: Sequence[tuple[str, Sequence[str]]], lines: Lines, titles: Lines
 ) -> None:
-    """Controllers at the left, in the colour of their group, below its title."""
+    """Controllers at the left, in the colour of their group, below its title; with their options
+    where there are several of one."""
     named = [(titles[group], group or OTHERS, COLOURS[group], "bold") for group, _ in groups]
-    named += [
-        (lines[name], name, COLOURS[group], "normal") for group, names in groups for name in names
-    ]
+    controllers = Counter(name.partition(" (")[0] for name in lines)
+    for group, names in groups:
+        for name in names:
+            controller = name.partition(" (")[0]
+            shown = name if controllers[controller] > 1 else controller
+            named.append((lines[name], shown, COLOURS[group], "normal"))
     axis.set_yticks([down for down, *_ in named], [text for _, text, *_ in named])
     for label, (_, _, colour, weight) in zip(axis.get_yticklabels(), named, strict=True):
         label.set(color=colour if weight == "bold" else style.TEXT, fontweight=weight)
