@@ -138,7 +138,7 @@ def tried(
         for (name, told, _), trial in zip(named, all_checked("controller", *checks), strict=True)
     ]
     sized = sorted(set(sizes())) if FIXED in only else []
-    return (*(one for one in made if one.controller != FIXED), *map(fixed, sized))
+    return (*(trial for trial in made if trial.controller != FIXED), *map(fixed, sized))
 
 
 def fixed(instances: int) -> Policy:

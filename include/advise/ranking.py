@@ -67,7 +67,7 @@ def build_ranking(folder: Path) -> int:
     controller has failed; StoreError without replays.
     """
     outcomes, failed = read_outcomes(folder), failures(folder)
-    if failed and all(one.as_run for one in outcomes):
+    if failed and all(outcome.as_run for outcome in outcomes):
         raise GateFailed("\n".join(["every controller failed:", *failed.values()]))
     rows = [asdict(row) for row in ranked(outcomes)]
     table = pa.Table.from_pylist(rows, staged_schema(ADVICE_RANKING))

@@ -164,5 +164,5 @@ class PublishAdvice(Publish):
         from include.advise.outcomes import failures
 
         if failed := failures(data_root() / self.experiment):
-            told = ["the advice is published without what failed:", *failed.values()]
-            raise AirflowFailException("\n".join(told))
+            lines = ["the advice is published without what failed:", *failed.values()]
+            raise AirflowFailException("\n".join(lines))

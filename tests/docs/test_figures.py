@@ -360,7 +360,7 @@ def test_the_tournament_on_containers() -> None:
     }  # fmt: skip
     for name, digits in decimals.items():
         for _, of_seed in rows.groupby("seed")[name]:
-            assert f"| {' / '.join(f'{one:.{digits}f}' for one in of_seed)} |" in told
+            assert f"| {' / '.join(f'{figure:.{digits}f}' for figure in of_seed)} |" in told
     for name in (near, "worst_operator_percent", "end_to_end_near_real_time_compliance_percent"):
         most = rows.sort_values(name).groupby("seed").tail(1)
         assert set(most["controller"]) == {"tide"}
@@ -369,7 +369,7 @@ def test_the_tournament_on_containers() -> None:
         ("end_to_end", ["tide", "flink-autoscaler", "tide"], []),
     ):
         totals = rows.pivot_table(index="seed", columns="controller", values=f"{kind}_{TOTAL}")
-        assert [str(one) for one in totals.idxmin(axis="columns")] == first
+        assert [str(lowest) for lowest in totals.idxmin(axis="columns")] == first
         more = totals.drop(columns="tide").sub(totals["tide"], axis="index")
         beyond = more.mean() > t.ppf(0.975, 2) * more.std() / 3**0.5
         assert beyond[beyond].index.tolist() == above

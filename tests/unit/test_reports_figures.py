@@ -241,7 +241,7 @@ def test_workloads_of_a_tournament_share_what_was_got_for_the_cost(
             Match(
                 workload=(name, "constant", ""),
                 metrics=("resource_cost", "strict_relaxed_compliance_percent"),
-                standings=(Standing(name="btu", runs=3, cells={
+                standings=(Standing(name="btu", controller="btu", runs=3, cells={
                     "resource_cost": cell(cost),
                     "strict_relaxed_compliance_percent": cell(share),
                 }),),

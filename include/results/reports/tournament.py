@@ -86,6 +86,7 @@ class Standing:
     name: str
     runs: int
     cells: Mapping[str, Cell]
+    controller: str
     group: str = ""
     """Where the controller comes from; empty for one that is not registered."""
 
@@ -169,6 +170,7 @@ def _match(workload: Workload, rows: Sequence[Row], end_to_end: bool) -> Match:
             name=name,
             runs=max(row["runs"] for row in own_rows),
             cells={row["metric"]: _cell(row, best[row["metric"]]) for row in own_rows},
+            controller=own_rows[0]["controller"],
             group=group_of(own_rows[0]["controller"]),
         )
         for name, own_rows in grouped(rows, name_of).items()

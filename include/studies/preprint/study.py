@@ -55,7 +55,8 @@ class PreprintMetrics:
     @cached_property
     def best(self) -> Mapping[str, str]:
         """By approach: the measured reading whose counts are off least; they support it."""
-        measured = gathered((one.approach, one.name) for one in READINGS if one.name in self.errors)
+        own = (reading for reading in READINGS if reading.name in self.errors)
+        measured = gathered((reading.approach, reading.name) for reading in own)
         return {
             approach: min(names, key=self.errors.__getitem__)
             for approach, names in measured.items()

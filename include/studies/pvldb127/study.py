@@ -53,7 +53,7 @@ class Pvldb127Study(Study):
     def beside(self, predicate: Predicate, case: ClaimCase) -> Mapping[str, Any]:
         """The answer on the other two scenarios: Square's table is withheld."""
         (metrics,) = case.of
-        others = tuple(one for one in SCENARIOS if one != WITHHELD)
+        others = tuple(scenario for scenario in SCENARIOS if scenario != WITHHELD)
         return {"without_square": ask(predicate, replace(metrics, asked=others))[0].value}
 
     def cell_values(self, metrics: PvldbMetrics) -> Iterator[CellValue]:

@@ -33,6 +33,7 @@ def draw(matches: Sequence[Match]) -> str:
     """
     groups = _groups(matches)
     lines, titles = _lines(groups)
+    shown = _short(matches)
     rows = max(1, math.ceil(len(matches) / COLUMNS))
     most = max(1, math.ceil(len(matches) / rows))  # five are three and two
     blocks = [matches[at : at + most] for at in range(0, len(matches), most)]
@@ -44,7 +45,7 @@ def draw(matches: Sequence[Match]) -> str:
             _panels(row_axes[2 * place], row_axes[2 * place + 1], match, lines)
         for unused in row_axes[2 * len(row) :]:
             unused.set_visible(False)
-        _names(row_axes[0], groups, lines, titles)
+        _names(row_axes[0], groups, lines, titles, shown)
     end_to_end = any(match.end_to_end for match in matches)
     quality = "End-to-end compliance" if end_to_end else "Strict compliance or utility"
     description = f"{quality}, and cost of the hosts, of every controller"
@@ -121,18 +122,27 @@ def place_of(standing: Standing, quality: str) -> tuple[float, float]:
     return standing.cells[COST].mean, -standing.cells[quality].mean
 
 
+def _short(matches: Sequence[Match]) -> dict[str, str]:
+    """Names without options where these do not tell two of one controller apart."""
+    every = {each.name: each.controller for match in matches for each in match.standings}
+    count = Counter(every.values())
+    return {name: name if count[of] > 1 else of for name, of in every.items()}
+
+
 def _names(
-    axis: Axes, groups: Sequence[tuple[str, Sequence[str]]], lines: Lines, titles: Lines
+    axis: Axes,
+    groups: Sequence[tuple[str, Sequence[str]]],
+    lines: Lines,
+    titles: Lines,
+    shown: Mapping[str, str],
 ) -> None:
-    """Controllers at the left, in the colour of their group, below its title; with their options
-    where there are several of one."""
+    """Controllers at the left, in the colour of their group, below its title."""
     named = [(titles[group], group or OTHERS, COLOURS[group], "bold") for group, _ in groups]
-    controllers = Counter(name.partition(" (")[0] for name in lines)
-    for group, names in groups:
-        for name in names:
-            controller = name.partition(" (")[0]
-            shown = name if controllers[controller] > 1 else controller
-            named.append((lines[name], shown, COLOURS[group], "normal"))
+    named += [
+        (lines[name], shown[name], COLOURS[group], "normal")
+        for group, names in groups
+        for name in names
+    ]
     axis.set_yticks([down for down, *_ in named], [text for _, text, *_ in named])
     for label, (_, _, colour, weight) in zip(axis.get_yticklabels(), named, strict=True):
         label.set(color=colour if weight == "bold" else style.TEXT, fontweight=weight)
