@@ -12,7 +12,7 @@ from msgspec import structs
 
 from include.controllers.tide.changes import Pauses
 from include.controllers.tide.estimates import Flow, TideMemory, expected, learned, likely, load_of
-from include.controllers.tide.leases import hosts_for, instances_worth_leasing
+from include.controllers.tide.leases import hosts_for, instances_worth_leasing, worth_working_off
 from include.controllers.tide.loss import LOOKAHEAD, MORE, TURNS, ExpectedLoss, Gains
 from include.controllers.tide.repeats import remembered, round_of, wavers
 from include.controllers.tide.reserve import compared, reserve_of
@@ -152,7 +152,7 @@ class TestWhatATestbedNeedsToSpare:
     def test_more_late_items_are_worth_more_spare_instances(self) -> None:
         few, many = (
             instances_worth_leasing(
-                a_loss(a_load(rate_per_s=[50.0], reserve=[factor])), 1.0, 100.0
+                a_loss(a_load(rate_per_s=[50.0], reserve=[factor])), 1.0, np.array([10.0])
             )[0]
             for factor in (0.5, 4.0)
         )
@@ -280,17 +280,29 @@ class TestWhatAPlaceIsWorth:
 class TestHowManyAreWanted:
     def test_long_items_get_them_for_the_mean_load_and_what_waits(self) -> None:
         """2 s per item: half an item a second is not worth a place that costs 2."""
-        load = a_load(rate_per_s=[9.0], service_s=[2.0], mean_per_s=[1.6], waiting=[100.0])
-        assert instances_worth_leasing(a_loss(load), 2.0, 200.0).tolist() == [
-            4.0
-        ]  # (1.6 + 100 / 200) * 2 = 4.2
-        assert instances_worth_leasing(a_loss(load), 0.5, 200.0)[0] > 18
+        loss, mean_busy = a_loss(a_load(rate_per_s=[9.0], service_s=[2.0])), np.array([4.2])
+        assert instances_worth_leasing(loss, 2.0, mean_busy).tolist() == [4.0]
+        assert instances_worth_leasing(loss, 0.5, mean_busy)[0] > 18
+
+    @given(st.floats(1.0, 5000.0), st.floats(0.01, 5.0), st.floats(0.1, 20.0), st.floats(0.01, 5.0))
+    def test_no_other_number_works_off_what_waits_at_less_cost(
+        self, waiting: float, service_s: float, rate: float, price: float
+    ) -> None:
+        """What arrives meanwhile, older items counting more, and the places for their leases."""
+        load = a_load(rate_per_s=[rate], service_s=[service_s], waiting=[waiting])
+        (best,) = worth_working_off(load, price, 600.0)
+        weight = min(10.0, 1 + waiting / rate / 60)
+        least = waiting * service_s / 600  # works it off in a lease
+        tried = np.append(least * np.geomspace(1.0, 1000.0, 400), best)
+        cost = weight * rate * waiting * service_s / tried + price * 600 * tried
+        assert best >= least
+        assert cost[-1] == pytest.approx(cost.min())
 
     @pytest.mark.parametrize("price", [1e-5, 1e-3, 0.02])
     def test_hundreds_are_those_that_are_found_one_by_one(self, price: float) -> None:
         """The first count from 50 on of which another one saves no more than a place costs."""
         loss = a_loss(a_load(rate_per_s=[250.0], service_s=[0.2]))
-        (instances,) = instances_worth_leasing(loss, price, 200.0)
+        (instances,) = instances_worth_leasing(loss, price, np.array([50.0]))
         assert instances > 50 + 64
         gains = loss.gain(np.arange(50.0, instances + 1)[:, None])[:, 0]
         assert gains[-1] <= price < gains[:-1].min()
@@ -302,7 +314,7 @@ class TestHowManyAreWanted:
     ) -> None:
         """Lateness and places together cost no more than with any number from what is busy on."""
         loss = a_loss(a_load(rate_per_s=[rate], service_s=[service_s]))
-        (instances,) = instances_worth_leasing(loss, price, 200.0)
+        (instances,) = instances_worth_leasing(loss, price, np.array([rate * service_s]))
         if service_s * price > 1:
             assert instances == max(1, round(rate * service_s))
             return

@@ -90,16 +90,17 @@ class TestWhatAChangeCosts:
         paused = decide(long_known(), *full, paused_s=60.0)
         assert bool(actions_of(paused, StopInstance)) == swaps
 
-    @pytest.mark.parametrize(("pause_s", "in_s"), [(0.0, 100.0), (60.0, 600.0)])
+    @pytest.mark.parametrize(("pause_s", "more"), [(0.0, 5.0), (60.0, (750 - 60) * 2 / 600)])
     def test_where_it_pauses_hosts_work_off_what_waits_in_a_btu(
-        self, pause_s: float, in_s: float
+        self, pause_s: float, more: float
     ) -> None:
-        """Items of O1 take 2 s, too long for a host for each peak: 1/s and what waits."""
+        """Items of O1 take 2 s, too long for a host for each peak: 1/s and what waits, for as long
+        that each counts ten times. Without a pause the root of 750 * 2 * 10 / 600 work on it."""
         slow = long_known()
         slow = replace(slow, work_s={**slow.work_s, "O1": 2e6})
         running = instances({"h1": "O1 O2 O3 O3"})
-        decided = decide(slow, [a_host()], running, {"O1": 3000}, paused_s=pause_s)
-        places = round((1 + (3000 - pause_s) / in_s) * 2) + 2  # O2 and O3 need one each
+        decided = decide(slow, [a_host()], running, {"O1": 750}, paused_s=pause_s)
+        places = round(2 + more) + 2  # O2 and O3 need one each
         assert len(actions_of(decided, LeaseHost)) == ceil(places / 4) - 1
 
     def test_a_host_goes_only_if_what_it_costs_is_more_than_to_move_what_is_there(self) -> None:
@@ -254,6 +255,25 @@ class TestHostsWhoseCoresAreShared:
 
 
 class TestLeases:
+    @pytest.mark.parametrize(
+        ("delays", "leased"),
+        [
+            (Delays(), 0),
+            (Delays(host_boot_s=45.0, instance_start_s=7.5, image_pull_s=10.0), 0),
+            (Delays(host_boot_s=75.0, instance_start_s=7.5, image_pull_s=10.0), 4),
+        ],
+    )
+    def test_hosts_are_leased_for_a_peak_that_comes_before_the_next_ones_could_be_ready(
+        self, delays: Delays, leased: int
+    ) -> None:
+        """The peak comes in 105 s: what the next decision orders is ready in 15, 77.5, 107.5 s."""
+        quiet, peak = (1.0,), (9.0,)
+        rounds = ((*[quiet] * 26, *[peak] * 6) * 4)[:-13]
+        known = steady(1.0, recent=rounds, round_steps=32)
+        setting = replace(SETTING, delays=delays)
+        decided = decide(known, [a_host()], instances({"h1": "O1 O2 O3"}), setting=setting)
+        assert len(actions_of(decided, LeaseHost)) == leased
+
     def test_what_waits_for_a_host_that_boots_asks_for_no_other(self) -> None:
         hosts = [a_host(), a_host("h2", up=False)]
         running = instances({"h1": "O1 O2 O3 O3", "h2": "O1 O2 O2 O3"})
@@ -323,7 +343,7 @@ class TestLeases:
     def test_a_host_stays_while_it_boots_and_works_off_what_it_was_ordered_for(
         self, ordered_s: float, up: bool, goes: bool
     ) -> None:
-        """It boots for 40 s, and what waits is to be worked off within 100 s."""
+        """It boots for 40 s, and stays for 100."""
         setting = replace(SETTING, delays=Delays(host_boot_s=40.0))
         hosts = [a_host(), a_host("h2", paid_until_s=3630.0, ordered_s=ordered_s, up=up)]
         decided = decide(remembered(), hosts, instances({"h1": "O1 O2 O3"}), setting=setting)

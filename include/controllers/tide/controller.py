@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import ceil
 
 import numpy as np
 
@@ -24,8 +25,8 @@ from include.controllers.tide.leases import (
     hosts_for,
     hosts_for_work,
     instances_worth_leasing,
-    mean_busy,
     places_of,
+    worth_working_off,
 )
 from include.controllers.tide.loss import (
     AGE_S,
@@ -46,14 +47,8 @@ LONG_BTU_S = 2400.0
 """With a BTU of this length lateness counts twice, with twice this length three times. With long
 BTUs a host that is leased too late for a peak is paid for long after it."""
 
-LEAD_S = 105.0
-"""Time ahead for which hosts are leased where the load repeats."""
-BACKLOG_S = 100.0
-"""Time in which leased hosts work off waiting items of operators with long ones; so long a new host
-stays."""
-
-START_S = 30.0
-"""Typical time from the start of an instance until it is ready."""
+STAYS_S = 100.0
+"""Time that a new host stays once it is up, so that it works off the backlog it was ordered for."""
 
 SWAP_ABOVE = 3.0
 """Late items per second that a swap must save. Until the stopped instance has ended both are on
@@ -105,8 +100,10 @@ class Tide:
         pauses = self._pauses(load, observation)
         load = replace(load, waiting=pauses.waiting_without)
         wavering = likely(load, memory, self._flow, self.interval_s)
-        needed = self._needed(wavering or self._soon(load, memory, LEAD_S), plan, pauses)
-        loss = self._loss(self._soon(load, memory, START_S))
+        start_s = self._start_s + pauses.job_s
+        lead_s = start_s + (self.setting.delays.host_boot_s or 0.0)
+        needed = self._needed(wavering or self._soon(load, memory, lead_s), plan, pauses)
+        loss = self._loss(self._soon(load, memory, start_s))
         leaving = self._leaving(plan, needed, pauses, loss) if memory.rate_per_s else ()
         staying = {host.host for host in plan.hosts} - set(leaving)
         for name in leaving:
@@ -152,10 +149,20 @@ class Tide:
         return self._host_per_s(places_of(self.setting.flavor, self.setting.topology.operators))
 
     @cached_property
-    def _starts_with_job(self) -> bool:
-        """Whether an instance is ready as soon as the job restarts; what is not known takes 0 s."""
+    def _start_s(self) -> float:
+        """Until what the next decision starts is ready; a delay that is not known takes 0 s."""
         delays = self.setting.delays
-        return not (delays.instance_start_s or delays.image_pull_s)
+        return self.interval_s + (delays.instance_start_s or 0.0) + (delays.image_pull_s or 0.0)
+
+    @cached_property
+    def _stays_s(self) -> float:
+        """Time from the order of a host until it may go."""
+        return (self.setting.delays.host_boot_s or 0.0) + STAYS_S
+
+    @cached_property
+    def _starts_with_job(self) -> bool:
+        """Whether an instance is ready as soon as the job restarts."""
+        return self._start_s == self.interval_s
 
     def _host_per_s(self, shared_by: float = 1.0) -> float:
         """Price of a host, or of one of ``shared_by`` parts, in late items per second."""
@@ -177,14 +184,12 @@ class Tide:
     def _may_go(self, host: HostSample, plan: Plan, job_s: float) -> bool:
         """Whether the host's BTU ends soon and the host can be empty by then.
 
-        A new host stays at least BACKLOG_S, so that it works off the backlog it was ordered
-        for. A host with less time than a drain stays, because its next BTU is billed anyway. If a
-        BTU is shorter than a drain and a tick, a host may go at any time. Last instances
-        start elsewhere one tick before it is cleared, except where they start with the whole job:
-        that would be two restarts, and the next decision may keep the host.
+        A new host stays at least STAYS_S. A host with less time than a drain stays, because its
+        next BTU is billed anyway. If a BTU is shorter than a drain and a tick, a host may go at any
+        time. Last instances start elsewhere one tick before it is cleared, except where they start
+        with the whole job: that would be two restarts, and the next decision may keep the host.
         """
-        boot_s = self.setting.delays.host_boot_s or 0.0
-        if not host.up or plan.now_s - host.ordered_s < boot_s + BACKLOG_S:
+        if not host.up or plan.now_s - host.ordered_s < self._stays_s:
             return False
         left_s = host.paid_until_s - plan.now_s
         drain_s = self._drain_s(job_s)
@@ -228,19 +233,23 @@ class Tide:
         While a host boots the backlog counts as 0, because that host was ordered for it. A backlog
         also adds nothing at operators that get a place for every peak: hosts leased for it
         would come late and stay long. Where a change pauses something, which piles up more, it may
-        take a whole BTU: so long a host is paid for.
+        take a whole lease.
         """
-        backlog_s = max(BACKLOG_S, self.setting.btu_s) if pauses.exist else BACKLOG_S
         if any(not host.up for host in plan.hosts):
             load = replace(load, waiting=np.zeros_like(load.waiting))
         place_per_s = min(self._place_per_s, NEVER_CHEAP / float(load.service_s.min()))
         calm = replace(self._loss(load), work_off_s=np.inf, age_s=np.inf)
-        instances = instances_worth_leasing(calm, place_per_s, backlog_s)
+        worth_per_s = np.inf if pauses.exist else place_per_s
+        mean_busy = load.mean_per_s * load.service_s
+        btu_s = self.setting.btu_s
+        lease_s = btu_s * ceil(self._stays_s / btu_s)
+        mean_busy += worth_working_off(load, worth_per_s, lease_s)
+        instances = instances_worth_leasing(calm, place_per_s, mean_busy)
         operators = [plan.operator(name) for name in self._flow.names]
         flavor = self.setting.flavor
         hosts = hosts_for(instances, operators, flavor)
         if flavor.cpu_shared:
-            hosts = max(hosts, hosts_for_work(mean_busy(load, backlog_s), flavor.vcpus))
+            hosts = max(hosts, hosts_for_work(mean_busy, flavor.vcpus))
         return hosts
 
     def _leaving(self, plan: Plan, needed: int, pauses: Pauses, loss: Loss) -> tuple[str, ...]:

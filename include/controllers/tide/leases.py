@@ -9,7 +9,7 @@ from math import ceil, sqrt
 import numpy as np
 
 from include.controllers.tide.estimates import Array, Load
-from include.controllers.tide.loss import Gains, Loss
+from include.controllers.tide.loss import AGE_S, Gains, Loss, age_weight
 from include.model.host import HostFlavor
 from include.model.topology import Operator
 
@@ -20,22 +20,31 @@ def places_of(flavor: HostFlavor, operators: Sequence[Operator]) -> float:
     return max(1.0, flavor.capacity.memory_mb // mean_mb)
 
 
-def mean_busy(load: Load, backlog_s: float) -> Array:
-    """Instances kept busy by the mean load and by the backlog, worked off in ``backlog_s``."""
-    return (load.mean_per_s + load.waiting / backlog_s) * load.service_s
+def worth_working_off(load: Load, place_per_s: float, lease_s: float) -> Array:
+    """Instances for what waits, shape (operators,): as many as places are worth their leases.
+
+    *m* instances need waiting items * service time / m seconds. Until then what arrives is late,
+    too, and counts the more the longer it waits. That and m places, at ``place_per_s`` for
+    ``lease_s``, cost least with this m. Never fewer than work it off in a lease.
+    """
+    work_s = load.waiting * load.service_s
+    weight = age_weight(load.waiting, load.mean_per_s, AGE_S)
+    late_per_s = load.counts * weight * load.mean_per_s
+    least: Array = np.sqrt(work_s * late_per_s / (place_per_s * lease_s))
+    return np.maximum(least, work_s / lease_s)
 
 
-def instances_worth_leasing(loss: Loss, place_per_s: float, backlog_s: float) -> Array:
+def instances_worth_leasing(loss: Loss, place_per_s: float, mean_busy: Array) -> Array:
     """Instances by operator that are worth a place at ``place_per_s``, shape (operators,).
 
     At least one each. If an instance completes at least as many items per second as a place costs:
     the busy instances (with several likely rates, those of the lowest), and more while the gain
     of another one exceeds the price. Operators with longer service times are not worth hosts for
-    a peak and get :func:`mean_busy`.
+    a peak and get ``mean_busy``.
     """
     load = loss.load
     cheap = load.service_s * place_per_s <= load.counts
-    instances = np.maximum(1.0, np.rint(mean_busy(load, backlog_s)))
+    instances = np.maximum(1.0, np.rint(mean_busy))
     rate_per_s = np.atleast_2d(load.rate_per_s).min(axis=0)
     least = np.atleast_2d(loss.busy).min(axis=0)
     busy = np.maximum(1.0, np.ceil(least))

@@ -33,6 +33,12 @@ HEAVIEST = 10.0
 """Upper bound of the weight of old items."""
 
 
+def age_weight(waiting: Array, rate_per_s: Array, age_s: float) -> Array:
+    """How much items count for their waiting time (Little's law): twice if they wait ``age_s``."""
+    waits_s = waiting / np.maximum(rate_per_s, 1e-9)
+    return np.minimum(HEAVIEST, 1 + waits_s / age_s)
+
+
 class Gains:
     """Gain of the next instance of each operator while instances are added one by one."""
 
@@ -121,8 +127,7 @@ class Loss:
     @cached_property
     def weight(self) -> Array:
         """Weight of a late item, from its waiting time (Little's law)."""
-        waits_s = self.load.waiting / np.maximum(self.load.rate_per_s, 1e-9)
-        return self.load.counts * np.minimum(HEAVIEST, 1 + waits_s / self.age_s)
+        return self.load.counts * age_weight(self.load.waiting, self.load.rate_per_s, self.age_s)
 
     def hindered(self, instances: Array, rows: Rows = EVERY) -> Array:
         """Number of spare instances at which all items are still late; with twice as many, half."""
