@@ -97,20 +97,20 @@ def test_cells_with_a_decision_every_60_seconds() -> None:
         "begun_cost": r"counting begun BTUs, it has \[(\d+) of (\d+)",
     }.items():
         assert [counted(all_rows, CELL, cost), len(own)] == stated(told)
-    lowest, cells = stated(r"The total is lowest in (\d+) of (\d+), 0.90", "docs/tide.md")
+    lowest, cells = stated(r"The total is lowest in (\d+) of (\d+), 0.87", "docs/tide.md")
     rivals = table("tide_cells").query("controller in ['btu', 'btu-runtime', 'threshold']")
     best = rivals.groupby(list(CELL))[TOTAL].min()
     shares = table("tide_every_minute").set_index(list(CELL))[TOTAL] / best
     assert (int((shares < 1).sum()), len(shares)) == (lowest, cells)
-    assert round(shares.mean(), 2) == 0.90
+    assert round(shares.mean(), 2) == 0.87
 
 
 @pytest.mark.parametrize(
     ("calibration", "share", "told"),
     [
-        ("paused", 0.74, r"The total is lowest in (\d+) of (\d+), 0\.74"),
+        ("paused", 0.73, r"The total is lowest in (\d+) of (\d+), 0\.73"),
         ("paused_5", 0.78, r"5 s the total is lowest in (\d+) of (\d+), 0\.78"),
-        ("paused_30", 0.68, r"with 30 s in (\d+) of (\d+), 0\.68"),
+        ("paused_30", 0.67, r"with 30 s in (\d+) of (\d+), 0\.67"),
         ("stalls", 0.84, r"three BTUs the total is lowest in (\d+) of (\d+), 0\.84"),
     ],
 )
@@ -169,13 +169,13 @@ def test_pauses_that_differ() -> None:
 
 
 def test_loads_that_do_not_come_back() -> None:
-    lowest, cells = stated(r"lowest in (\d+) of (\d+), 0\.77 of that of the best", "docs/tide.md")
+    lowest, cells = stated(r"lowest in (\d+) of (\d+), 0\.71 of that of the best", "docs/tide.md")
     by = table("tide_long").pivot_table(
         index=["conditions", "btu_min"], columns="controller", values=f"strict_{TOTAL}"
     )
     shares = by["tide"] / by[["btu", "btu-runtime"]].min(axis=1)
     assert (int((shares < 1).sum()), len(shares)) == (lowest, cells)
-    assert round(shares.mean(), 2) == 0.77
+    assert round(shares.mean(), 2) == 0.71
 
 
 def test_the_hard_world_as_it_is_told() -> None:
@@ -324,10 +324,10 @@ def test_where_tide_is_weak() -> None:
         assert first["controller"].tolist() == ["tide"] * 3
     assert "`tide` has the lowest total of the five on every seed" in page("docs/flink.md")
 
-    assert "on random walk 1 at BTU 10 `threshold` costs 0.3 less" in page("README.md")
+    assert "on random walk 1 at BTU 10 `threshold` costs 0.4 less" in page("README.md")
     cell = table("tide_cells").query("pattern == 'random_walk_1' and btu_min == 10")
     costs = dict(zip(cell["controller"], cell["resource_cost"], strict=True))
-    assert round(costs["tide"] - costs["threshold"], 1) == 0.3
+    assert round(costs["tide"] - costs["threshold"], 1) == 0.4
 
     assert "its near real-time total is 4th of 23" in page("README.md")
     hard = table("hard_world").sort_values("strict_near_real_time_total_cost")
@@ -341,12 +341,12 @@ def test_where_tide_is_weak() -> None:
     better &= hard[f"{compliance}_percent"].gt(ours[f"{compliance}_percent"])
     assert not better.any()
 
-    assert "pays 33.9, a fixed deployment 30.0" in page("README.md")
+    assert "pays 34.5, a fixed deployment 30.0" in page("README.md")
     trading = table("tournament").query(
         "topology == 'trading_queries' and metric == 'resource_cost'"
     )
     paid = dict(zip(trading["controller"], trading["mean"].round(1), strict=True))
-    assert (paid["tide"], paid["fixed"]) == (33.9, 30.0)
+    assert (paid["tide"], paid["fixed"]) == (34.5, 30.0)
 
 
 def test_the_tournament_on_containers() -> None:
