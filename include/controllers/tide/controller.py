@@ -48,7 +48,7 @@ LONG_BTU_S = 2400.0
 BTUs a host that is leased too late for a peak is paid for long after it."""
 
 STAYS_S = 100.0
-"""Time that a new host stays once it is up, so that it works off the backlog it was ordered for."""
+"""Time that a new host stays beyond its mean boot, to work off the backlog it was ordered for."""
 
 SWAP_ABOVE = 3.0
 """Late items per second that a swap must save. Until the stopped instance has ended both are on
@@ -156,7 +156,7 @@ class Tide:
 
     @cached_property
     def _stays_s(self) -> float:
-        """Time from the order of a host until it may go."""
+        """Time from the order of a host until it may go; a boot that is not known takes 0 s."""
         return (self.setting.delays.host_boot_s or 0.0) + STAYS_S
 
     @cached_property
@@ -231,25 +231,26 @@ class Tide:
         """Number of hosts for the instances that are worth their price.
 
         While a host boots the backlog counts as 0, because that host was ordered for it. A backlog
-        also adds nothing at operators that get a place for every peak: hosts leased for it
-        would come late and stay long. Where a change pauses something, which piles up more, it may
-        take a whole lease.
+        also adds no place at operators that get one for every peak: hosts leased for it would come
+        late and stay long. Where a change pauses something, which piles up more, it may take a
+        whole lease. Shared cores work it off in STAYS_S, or in such a lease.
         """
         if any(not host.up for host in plan.hosts):
             load = replace(load, waiting=np.zeros_like(load.waiting))
         place_per_s = min(self._place_per_s, NEVER_CHEAP / float(load.service_s.min()))
         calm = replace(self._loss(load), work_off_s=np.inf, age_s=np.inf)
         worth_per_s = np.inf if pauses.exist else place_per_s
-        mean_busy = load.mean_per_s * load.service_s
-        btu_s = self.setting.btu_s
-        lease_s = btu_s * ceil(self._stays_s / btu_s)
-        mean_busy += worth_working_off(load, worth_per_s, lease_s)
+        lease_s = self.setting.btu_s * ceil(self._stays_s / self.setting.btu_s)
+        busy = load.mean_per_s * load.service_s
+        mean_busy = busy + worth_working_off(load, worth_per_s, lease_s)
         instances = instances_worth_leasing(calm, place_per_s, mean_busy)
         operators = [plan.operator(name) for name in self._flow.names]
         flavor = self.setting.flavor
         hosts = hosts_for(instances, operators, flavor)
         if flavor.cpu_shared:
-            hosts = max(hosts, hosts_for_work(mean_busy, flavor.vcpus))
+            in_s = lease_s if pauses.exist else STAYS_S
+            cores = busy + load.waiting * load.service_s / in_s
+            hosts = max(hosts, hosts_for_work(cores, flavor.vcpus))
         return hosts
 
     def _leaving(self, plan: Plan, needed: int, pauses: Pauses, loss: Loss) -> tuple[str, ...]:

@@ -21,11 +21,11 @@ def places_of(flavor: HostFlavor, operators: Sequence[Operator]) -> float:
 
 
 def worth_working_off(load: Load, place_per_s: float, lease_s: float) -> Array:
-    """Instances for what waits, shape (operators,): as many as places are worth their leases.
+    """Instances for what waits at which late items and leases together cost least.
 
-    *m* instances need waiting items * service time / m seconds. Until then what arrives is late,
-    too, and counts the more the longer it waits. That and m places, at ``place_per_s`` for
-    ``lease_s``, cost least with this m. Never fewer than work it off in a lease.
+    Shape (operators,). *m* instances need waiting items * service time / m seconds. Until then what
+    arrives is late, too, and counts the more the longer items wait; m places cost ``place_per_s``
+    for ``lease_s``. Never fewer than work it off in a lease.
     """
     work_s = load.waiting * load.service_s
     weight = age_weight(load.waiting, load.mean_per_s, AGE_S)
@@ -40,7 +40,7 @@ def instances_worth_leasing(loss: Loss, place_per_s: float, mean_busy: Array) ->
     At least one each. If an instance completes at least as many items per second as a place costs:
     the busy instances (with several likely rates, those of the lowest), and more while the gain
     of another one exceeds the price. Operators with longer service times are not worth hosts for
-    a peak and get ``mean_busy``.
+    a peak and get ``mean_busy``, waiting items included.
     """
     load = loss.load
     cheap = load.service_s * place_per_s <= load.counts

@@ -28,7 +28,7 @@ UNEVEN = 0.06
 OVERLOAD = 4.0
 """Weight of an item that piles up beside one that is late."""
 AGE_S = 60.0
-"""Wait that makes an item count twice, for sharing out places."""
+"""Wait that makes an item count twice, for sharing out places and for hosts that work it off."""
 HEAVIEST = 10.0
 """Upper bound of the weight of old items."""
 
