@@ -212,13 +212,15 @@ def test_the_days_of_tide_are_an_experiment(tmp_path: Path) -> None:
     rows = [f"{minute * 60},{1 + minute % 7}" for minute in range(6 * 1440)]
     for trace in ("nasa", "twitter_trace"):
         (tmp_path / f"{trace}.csv").write_text("\n".join(["time_s,requests_per_s", *rows]))
-    points = list(load_spec(write(tmp_path, "days.yaml", "docs/tide.md: tide_days")).points())
+    points = list(load_spec(write(tmp_path, "days.yaml", "docs/notes/tide.md: tide_days")).points())
     assert len(points) == 2 * 4 * 3 * 6
     assert max(set(resolve(points[0]).levels_of.values()).pop().levels) == 8
 
 
 def test_the_small_hosts_of_tide_are_an_experiment(tmp_path: Path) -> None:
-    points = list(load_spec(write(tmp_path, "small.yaml", "docs/tide.md: small_hosts")).points())
+    points = list(
+        load_spec(write(tmp_path, "small.yaml", "docs/notes/tide.md: small_hosts")).points()
+    )
     assert len(points) == 2 * 12
     assert {point.testbed for point in points} == {"simulated"}
 
