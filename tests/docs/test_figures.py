@@ -84,46 +84,67 @@ def test_changes_beside_those_of_btu() -> None:
     more = cells.xs("tide", axis="columns", level=1) > cells.xs("btu", axis="columns", level=1)
     told = stated(r"makes more changes than `btu` in (\d+) cells, more leases in (\d+)")
     assert more.sum().tolist() == told
-    (changes,) = stated(r"makes more changes than `btu` in (\d+), and more leases", "docs/tide.md")
-    minute = table("tide_every_minute").set_index(list(CELL))
-    assert (minute["changes"] > cells["changes"]["btu"]).sum() == changes
 
 
 def test_cells_with_a_decision_every_60_seconds() -> None:
-    own = table("tide_every_minute")
-    all_rows = pd.concat([table("tide_cells").query("controller != 'tide'"), own])
+    all_rows, own = every_minute(), table("tide_every_minute")
     for cost, told in {
         "resource_cost": r"minute, like them, it has (\d+) of (\d+)",
         "begun_cost": r"counting begun BTUs, it has \[(\d+) of (\d+)",
     }.items():
         assert [counted(all_rows, CELL, cost), len(own)] == stated(told)
-    lowest, cells = stated(r"The total is lowest in (\d+) of (\d+), 0.87", "docs/tide.md")
-    rivals = table("tide_cells").query("controller in ['btu', 'btu-runtime', 'threshold']")
-    best = rivals.groupby(list(CELL))[TOTAL].min()
-    shares = table("tide_every_minute").set_index(list(CELL))[TOTAL] / best
-    assert (int((shares < 1).sum()), len(shares)) == (lowest, cells)
-    assert round(shares.mean(), 2) == 0.87
+    (begun,) = stated(r"`tide` is as good in all in (\d+) of 12", "docs/tide.md")
+    assert counted(all_rows, CELL, "begun_cost") == begun
+
+
+def every_minute() -> pd.DataFrame:
+    """The cells with tide deciding as often as its rivals."""
+    rivals = table("tide_cells").query("controller != 'tide'")
+    return pd.concat([rivals, table("tide_every_minute").assign(controller="tide")])
+
+
+def paused(calibration: str) -> pd.DataFrame:
+    """The cells in which a change pauses its operator, or operators stall."""
+    return table("tide_pauses").query(f"conditions == 'calibration=manufacturing_{calibration}'")
 
 
 @pytest.mark.parametrize(
-    ("calibration", "share", "told"),
+    ("label", "rows", "place"),
     [
-        ("paused", 0.73, r"The total is lowest in (\d+) of (\d+), 0\.73"),
-        ("paused_5", 0.78, r"5 s the total is lowest in (\d+) of (\d+), 0\.78"),
-        ("paused_30", 0.67, r"with 30 s in (\d+) of (\d+), 0\.67"),
-        ("stalls", 0.84, r"three BTUs the total is lowest in (\d+) of (\d+), 0\.84"),
+        ("[patterns](#the-twelve-cells)", table("tide_cells"), CELL),
+        ("[every 60 s](#at-a-decision-every-60-seconds)", every_minute(), CELL),
+        ("[pauses](#where-a-change-pauses) of 5 s", paused("paused_5"), CELL),
+        ("pauses of 15 s", paused("paused"), CELL),
+        ("pauses of 30 s", paused("paused_30"), CELL),
+        ("[stalls](#where-operators-stall)", paused("stalls"), CELL),
+        ("walks", table("tide_walks"), WALK),
+        ("[days](#recorded-days)", table("tide_days"), DAY),
     ],
+    ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_cells_in_which_a_change_pauses_or_operators_stall(
-    calibration: str, share: float, told: str
+def test_in_how_many_cells_tide_is_ahead(
+    label: str, rows: pd.DataFrame, place: Sequence[str]
 ) -> None:
-    lowest, cells = stated(told, "docs/tide.md")
-    rows = table("tide_pauses").query(f"conditions == 'calibration=manufacturing_{calibration}'")
-    pairs = list(beside(rows, CELL))
-    assert len(pairs) == cells
-    totals = [tide[TOTAL] / rivals[TOTAL].min() for tide, rivals in pairs]
-    assert sum(total < 1 for total in totals) == lowest
-    assert round(sum(totals) / cells, 2) == share
+    (told,) = re.findall(
+        rf"\| {re.escape(label)}; [^|]+ ((?:\| [\d.]+(?: \(\d+\))? )+)\|", page("docs/tide.md")
+    )
+    pairs = list(beside(rows, place))
+    shares = [tide[TOTAL] / rivals[TOTAL].min() for tide, rivals in pairs]
+
+    def cheapest(cost: str) -> int:
+        return sum(tide[cost] <= rivals[cost].min() for tide, rivals in pairs)
+
+    def more(figure: str) -> int:
+        return sum(tide[figure] > rivals.loc["btu", figure] for tide, rivals in pairs)
+
+    near = COMPLIANCE[1]
+    assert [float(figure) for figure in re.findall(r"[\d.]+", told)] == [
+        *(len(pairs), sum(share < 1 for share in shares), round(sum(shares) / len(pairs), 2)),
+        *(cheapest("resource_cost"), cheapest("begun_cost")),
+        sum(tide[near] >= rivals[near].max() for tide, rivals in pairs),
+        *(counted(rows, place), counted(rows, place, "begun_cost")),
+        *(more("changes"), more("leases")),
+    ]
 
 
 def test_items_in_pauses() -> None:
