@@ -54,10 +54,10 @@ def in_memory(run: Run) -> int:
 
 
 def stored(spec: RunSpec, root: Path) -> int:
-    """The same with Parquet files and commits."""
-    stages.forget(spec, root)
-    stages.run_all(spec, root)
-    rows = pq.read_table(root / "bench" / "measurements" / "queue", columns=["completed_items"])
+    """The same with Parquet files and commits, in a new folder below ``root``."""
+    folder = Path(tempfile.mkdtemp(dir=root))
+    stages.run_all(spec, folder)
+    rows = pq.read_table(folder / "bench" / "measurements" / "queue", columns=["completed_items"])
     return int(sum(rows["completed_items"].to_pylist()))
 
 
