@@ -399,6 +399,22 @@ def test_a_place_costs_its_share_of_a_host() -> None:
     assert price == pytest.approx(1 / 600 / 4 / 0.0002 / (1 + 600 / LONG_BTU_S))
 
 
+def test_where_late_items_cost_nothing_tide_decides_as_where_they_cost_next_to_nothing() -> None:
+    """Of 6/s, which keep 9 instances busy, and of 1/s, where the other host goes."""
+    free, cheap = (replace(SETTING, penalty_per_item=penalty) for penalty in (0.0, 1e-12))
+    hosts, running = [a_host(), a_host("h2", paid_until_s=3630.0)], {"h1": "O1 O2 O3", "h2": "O1"}
+    for per_s, kind in (6, LeaseHost), (1, ReleaseHost):
+        actions, expected = (
+            decide(
+                steady(per_s), hosts, instances(running), arrived=15 * per_s,
+                setting=setting, paused_s=20.0,
+            ).actions
+            for setting in (free, cheap)
+        )  # fmt: skip
+        assert actions == expected
+        assert any(isinstance(action, kind) for action in actions)
+
+
 @pytest.mark.parametrize(("end_to_end", "for_its_peak"), [(0.0, False), (1.0, True)])
 def test_end_to_end_an_operator_before_others_gets_instances_for_its_peak(
     end_to_end: float, for_its_peak: bool

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import ceil
+from math import ceil, inf
 
 import numpy as np
 
@@ -165,11 +165,15 @@ class Tide:
         return self._start_s == self.interval_s
 
     def _host_per_s(self, shared_by: float = 1.0) -> float:
-        """Price of a host, or of one of ``shared_by`` parts, in late items per second."""
+        """Price of a host, or of one of ``shared_by`` parts, in late items per second.
+
+        Infinite where a late item costs nothing; places then have the price of NEVER_CHEAP.
+        """
         setting = self.setting
         price_per_s = setting.price_per_btu / setting.btu_s
         care = self.care * (1 + setting.btu_s / LONG_BTU_S)
-        return price_per_s / shared_by / (setting.penalty_per_item * care)
+        late_item = setting.penalty_per_item * care
+        return price_per_s / shared_by / late_item if late_item else inf
 
     def _drain_s(self, job_s: float) -> float:
         """Time that a stopped instance stays on its host: where the whole job pauses for ``job_s``,
