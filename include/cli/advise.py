@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
+from contextlib import AbstractContextManager
 from dataclasses import astuple, replace
 from functools import partial
 from pathlib import Path
@@ -178,7 +179,6 @@ def advise(  # noqa: PLR0913  options of a command
     from include.advise.publish import EXPERIMENT, PAGE, PUBLISHED, publish_answer
     from include.advise.request import AdviceRequest
     from include.experiment.prices import PRICE_BOOKS
-    from include.runs.measurements.locks import alone
 
     names = tuple(name.strip() for name in (controllers or "").split(",") if name.strip())
     if controllers is not None and not names:
@@ -211,7 +211,7 @@ def advise(  # noqa: PLR0913  options of a command
         typer.echo(f"  {step}")
 
     replays = "1 replay" if seeds == 1 else f"{seeds} replays"
-    with alone(out.resolve().parent, f"advice in {out.name}"):
+    with alone_with_advice(out):
         if beside:
             typer.echo(f"Replaying {recording} and {beside}, {replays} of each policy ...")
             answer = advise_beside(request, beside, out, say_step)
@@ -228,6 +228,19 @@ def advise(  # noqa: PLR0913  options of a command
     typer.echo(f"\n{advice_table(answer)}")
     typer.echo(f"\nPage, with the configuration to paste: {published / PAGE}")
     typer.echo(f"To try other controllers on the model: {command('run', published / EXPERIMENT)}")
+    require_all_ranked(answer)
+
+
+def alone_with_advice(folder: Path) -> AbstractContextManager[None]:
+    """Wait until nobody else replays, ranks or publishes in the folder of an advice."""
+    from include.runs.measurements.locks import alone
+
+    folder = folder.resolve()
+    return alone(folder.parent, f"advice in {folder.name}")
+
+
+def require_all_ranked(answer: Answer) -> None:
+    """End with code 1 where a controller failed, which the answer names."""
     if answer.failed:
         raise SystemExit(1)
 
@@ -240,11 +253,14 @@ def publish_again(folder: Path) -> None:
     from include.advise.ranking import build_ranking
     from include.service.verdict import publish_verdict
 
-    case = open_case(folder)
-    build_ranking(folder)
-    answer = answer_of(case, folder)
+    with alone_with_advice(folder):
+        case = open_case(folder)
+        build_ranking(folder)
+        answer = answer_of(case, folder)
+        published = publish_verdict(answer, folder)
     typer.echo(advice_table(answer))
-    typer.echo(f"\nPage: {publish_verdict(answer, folder) / PAGE}")
+    typer.echo(f"\nPage: {published / PAGE}")
+    require_all_ranked(answer)
 
 
 def operators(

@@ -143,8 +143,7 @@ def verdict(  # noqa: PLR0913  options of a command
     from include.advise.form import parse_day
     from include.advise.publish import PAGE
     from include.advise.request import AdviceRequest
-    from include.cli.advise import advice_table
-    from include.runs.measurements.locks import alone
+    from include.cli.advise import advice_table, alone_with_advice, require_all_ranked
     from include.service.shadow import DECISIONS, RECORDING
     from include.service.verdict import (
         cut_day,
@@ -160,7 +159,7 @@ def verdict(  # noqa: PLR0913  options of a command
     only = parse_day(day) if day else None
     target = out or state / (f"verdict-{only}" if only else "verdict")
     state_of(state)  # or the lock would make its folder
-    with alone(target.resolve().parent, f"advice in {target.name}"):
+    with alone_with_advice(target):
         recording = cut_day(state, only) if only else state / RECORDING
         answer = advise(keep_case(request_of(state, recording, request), target), target)
         published = publish_verdict(answer, target)
@@ -169,6 +168,7 @@ def verdict(  # noqa: PLR0913  options of a command
     for line in ("", *verdict_lines(answer, state, decisions)):
         typer.echo(line)
     typer.echo(f"\nPage: {published / PAGE}")
+    require_all_ranked(answer)
 
 
 def common_checks(

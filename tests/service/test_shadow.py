@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import shutil
-import threading
 import time
 from collections.abc import Mapping
 from dataclasses import replace
@@ -13,8 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+from include.cli import app
 from include.controllers import CONTROLLERS
+from include.controllers.autoscalers.ds2 import Ds2
 from include.controllers.base import Registration
 from include.controllers.fixed import Fixed
 from include.experiment.prices import price_book
@@ -32,7 +34,7 @@ from include.service.shadow_loop import line_of
 from include.service.verdict import state_of
 from tests.command_line import refused, said
 from tests.service.flink_world import World
-from tests.unit.test_locks import holding
+from tests.unit.test_locks import held_until_waited_for
 
 TERMS = Terms(price_book("btu60"), 2.0)
 FOUR = ("tide", "ds2", "flink-autoscaler", "hpa")
@@ -367,14 +369,7 @@ def shadowed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_verdict_waits_for_another_one_and_is_what_advise_says_of_the_same_recording(
     shadowed: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with holding(shadowed, "advice in verdict") as other:
-
-        def end_once_it_is_waited_for() -> None:
-            while "advice in verdict: process" not in caplog.text:
-                time.sleep(0.1)
-            other.kill()
-
-        threading.Thread(target=end_once_it_is_waited_for, daemon=True).start()
+    with held_until_waited_for(shadowed, "advice in verdict", caplog):
         judged = said("report", shadowed)
     asked = ["advise", str(shadowed / "recording"), "--objective", "latency p95 < 2 s"]
     asked += ["--prices", "btu60", "--controllers", "ds2"]
@@ -391,6 +386,19 @@ def test_a_verdict_waits_for_another_one_and_is_what_advise_says_of_the_same_rec
     assert "ds2: " in judged
     assert "of them to change something" in judged
     assert (shadowed / "verdict" / "published" / "advice.html").is_file()
+
+
+def test_a_verdict_without_one_that_fails_ends_with_code_1(
+    shadowed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: Any) -> Any:
+        raise ValueError("no idea")
+
+    monkeypatch.setattr(Ds2, "decide", fails)
+    asked = "verdict", shadowed, "--seeds", "1", "--out", tmp_path / "out"
+    done = CliRunner().invoke(app, list(map(str, asked)))
+    assert done.exit_code == 1
+    assert "\nNot ranked: include.controllers.autoscalers.ds2:Ds2 failed" in done.stdout
 
 
 @pytest.mark.spark

@@ -45,6 +45,22 @@ def holding(folder, name):
         process.kill()
 
 
+@contextmanager
+def held_until_waited_for(folder, name, caplog):
+    """Another process has the lock until somebody waits for it, and somebody does."""
+    waits = f"{name}: process"
+    with holding(folder, name) as process:
+
+        def end_once_it_is_waited_for():
+            while waits not in caplog.text and process.poll() is None:
+                time.sleep(0.1)
+            process.kill()
+
+        threading.Thread(target=end_once_it_is_waited_for, daemon=True).start()
+        yield
+    assert waits in caplog.text
+
+
 @pytest.fixture
 def holder(tmp_path):
     with holding(tmp_path, "run-1") as process:
@@ -74,20 +90,15 @@ def test_a_lock_of_a_dead_process_is_no_lock(tmp_path, holder):
     assert not lock_of(tmp_path, "run-1").exists()
 
 
-def test_an_advice_waits_for_another_one_in_its_folder(tmp_path, caplog):
+def test_advise_and_report_wait_for_another_advice_in_the_folder(tmp_path, caplog):
     write_small_recording(tmp_path / "job.csv")
     asked = ["--objective", "90 % within 1 s", "--seeds", "1", "--controllers", "fixed"]
-    with holding(tmp_path, "advice in out") as process:
-
-        def end_once_it_is_waited_for():
-            while "advice in out: process" not in caplog.text:
-                time.sleep(0.1)
-            process.kill()
-
-        threading.Thread(target=end_once_it_is_waited_for, daemon=True).start()
-        told = said("advise", tmp_path / "job.csv", *asked, "--out", tmp_path / "out")
-    assert "advice in out: process" in caplog.text
-    assert "holds 90 % within 1 s" in told
+    advise = "advise", tmp_path / "job.csv", *asked, "--out", tmp_path / "out"
+    for command in advise, ("report", tmp_path / "out"):
+        caplog.clear()
+        with held_until_waited_for(tmp_path, "advice in out", caplog):
+            told = said(*command)
+        assert "holds 90 % within 1 s" in told
 
 
 def started(folder: Path, *arguments: str, **changes: object) -> subprocess.Popen[str]:
