@@ -20,6 +20,7 @@ from include.advise.request import OBJECTIVE, PER_SECOND, SUITABLE, AdviceReques
 from include.files.appended import whole_lines
 from include.files.whole import csv_text, new_folder, read_json, swap_in, write_bytes, write_json
 from include.model.errors import SpecError, StoreError
+from include.runs.measurements.locks import alone
 from include.service.record import EVENTS, TASK_MANAGERS
 from include.service.shadow import DECISIONS, READS_IN_S, RECORDING, STATE, decisions_in
 from include.workloads.recordings.folder import ABOUT, EDGES, JOB, OPERATORS, is_recorded
@@ -48,7 +49,7 @@ def day_of(folder: Path) -> tuple[Path, str] | None:
 
 def cut_day(folder: Path, day: date) -> Path:
     """Write ``folder/days/DAY`` whole: the rows of that day in UTC. Returns it; a day that is not
-    over yet is cut again later.
+    over yet is cut again later. One process at a time: another one's draft would be removed.
 
     Raises StoreError without the state of a shadow, SpecError when it has nothing of that day.
     """
@@ -56,7 +57,7 @@ def cut_day(folder: Path, day: date) -> Path:
     recording = folder / RECORDING
     began_s = datetime.combine(day, time(), UTC).timestamp()
     target = folder / DAYS / day.isoformat()
-    with new_folder(target) as draft:
+    with alone(folder, f"cut of {day}"), new_folder(target) as draft:
         for path in (*(recording / name for name in (JOB, OPERATORS, TASK_MANAGERS, EVENTS)),
                      folder / DECISIONS):  # fmt: skip
             rows = _rows_of(path, began_s)

@@ -16,6 +16,7 @@ from include.service.verdict import cut_day, decision_counts, request_of
 from include.workloads.recordings import read_recording
 from tests.service.flink_world import World
 from tests.service.test_shadow import Beside
+from tests.unit.test_locks import held_until_waited_for
 
 MIDNIGHT_S = 1_800_057_600.0  # 2027-01-16
 
@@ -41,8 +42,11 @@ def test_a_day_has_the_rows_of_that_day_and_advise_takes_it(state: Path) -> None
     assert counts == [118, 121], "the first turn has no rates, and the job ran for too short"
 
 
-def test_a_day_is_cut_again_whole(state: Path) -> None:
-    day = cut_day(state, date(2027, 1, 15))
+def test_a_day_is_cut_again_whole_after_who_is_at_it(
+    state: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with held_until_waited_for(state, "cut of 2027-01-15", caplog):
+        day = cut_day(state, date(2027, 1, 15))
     (day / "job.csv").write_text("torn")
     (day / "left over").touch()
     assert read_recording(str(cut_day(state, date(2027, 1, 15)))).times_s.size > 100
