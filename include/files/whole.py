@@ -1,8 +1,8 @@
 """Files and folders that are there completely or not at all.
 
 Nothing is synced to the disk here: a spec gives everything again, and whoever reads compares
-SHA-256 or measures anew, so a power cut costs time only. What cannot be had again, the journal of
-a live run, syncs itself.
+SHA-256 or measures anew, so a power cut costs time only. What cannot be had again is synced
+(synced.py; the journal of a live run syncs itself).
 """
 
 from __future__ import annotations

@@ -15,10 +15,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from include.files.synced import sync_names
 from include.model.errors import SetupError, StoreError
 from include.service.clock import Timestamp
 from include.service.history import GONE, NOT_SENT, NOT_TAKEN, NOT_UP, TAKEN, UP, Entry, named
-from include.service.pause import sync_names
 
 FILE = "journal.jsonl"
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from datetime import UTC, datetime
 from pathlib import Path
 
-from include.files.whole import json_bytes, new_file, read_json
+from include.files.synced import write_synced
+from include.files.whole import json_bytes, read_json
 from include.model.errors import SetupError, StoreError
 
 FILE = "paused.json"
@@ -15,29 +15,10 @@ FILE = "paused.json"
 def pause(state: Path, why: str) -> None:
     """Stop all changes from the next request on; returns when that is on disk.
 
-    Raises SetupError when it cannot be written.
+    Raises SetupError when it is not.
     """
     about = {"since": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC", "why": why}
-    with new_file(state / FILE) as draft, draft.open("xb") as file:
-        file.write(json_bytes(about))
-        file.flush()
-        os.fsync(file.fileno())
-    try:
-        sync_names(state)
-    except OSError as error:
-        raise SetupError(
-            f"changes are stopped, but {state} cannot be synced to the disk ({error.strerror}); "
-            "pause again, or a power cut may resume them"
-        ) from error
-
-
-def sync_names(folder: Path) -> None:
-    """A file that was synced is lost all the same while its name is not on disk."""
-    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)
+    write_synced(state / FILE, json_bytes(about))
 
 
 def resume(state: Path) -> bool:

@@ -25,7 +25,8 @@ from include.controllers.building import build_checked, memory_adapter
 from include.experiment.options import checked_options, option_types
 from include.experiment.problems import registration_problems
 from include.files.appended import AppendedRows, whole_lines
-from include.files.whole import json_bytes, read_json, write_bytes
+from include.files.synced import write_synced
+from include.files.whole import json_bytes, read_json
 from include.model.errors import SpecError, StoreError, all_checked
 from include.model.observation import Observation
 from include.runs.advice import Advice, ask, reasons_of
@@ -116,8 +117,9 @@ class ShadowState:
     controllers: dict[str, Shadowed] = field(default_factory=dict)
 
     def save(self, folder: Path) -> None:
-        """Raises SetupError when it cannot be written; the file before stays then."""
-        write_bytes(folder / STATE, json_bytes(_STATE.dump_python(self, mode="json")))
+        """Returns when it is on disk. Raises SetupError when it is not; where it cannot be written
+        the file before stays."""
+        write_synced(folder / STATE, json_bytes(_STATE.dump_python(self, mode="json")))
 
 
 _STATE = TypeAdapter(ShadowState)

@@ -12,6 +12,7 @@ from include.service.guard import Permission
 from include.service.history import Entry
 from include.service.journal import ChangeJournal
 from include.service.pause import pause, why_paused
+from include.service.shadow import ShadowState
 from include.service.shadow_loop import lines_of, wish_of
 from tests.command_line import refused, said
 from tests.service.acting_world import advised, moment
@@ -57,9 +58,10 @@ def test_the_switch_and_the_journal_on_the_command_line(tmp_path):
     [
         (lambda state: pause(state, "release day"), "paused.json"),
         (lambda state: ChangeJournal(state).append(Entry(moment(), "x", {})), "journal.jsonl"),
+        (ShadowState("orders").save, "state.json"),
     ],
 )
-def test_the_switch_and_a_new_journal_are_on_disk_with_their_names(
+def test_the_switch_a_new_journal_and_the_state_are_on_disk_with_their_names(
     tmp_path, monkeypatch, writes, name
 ):
     synced, fsync = [], os.fsync

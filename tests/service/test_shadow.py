@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 from typer.testing import CliRunner
@@ -55,7 +56,8 @@ class Beside:
         wanted = []
         for _ in range(count):
             reading = self.world.after(15)
-            advised = self.shadow.turn(reading, self.recorder.keep(reading))
+            with mock.patch("os.fsync"):  # a disk takes longer for it than all else
+                advised = self.shadow.turn(reading, self.recorder.keep(reading))
             rows = (row for own in advised.values() for row in own)
             wanted.append({row.controller: row.wanted for row in rows if row.operator == "map"})
         return wanted
