@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import errno
 import os
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -25,6 +24,7 @@ from include.cli import (
     service,
     testbeds,
 )  # fmt: skip
+from include.cli.options import find_modules_in
 from include.model.errors import TidebenchError
 
 # Looking for plug-ins that nobody has takes pydantic longer than checking a spec.
@@ -84,8 +84,7 @@ def tidebench(
 
 def main() -> None:
     """Run the command line; an error of ours is its message and exit code 1."""
-    if (here := str(Path.cwd())) not in sys.path:
-        sys.path.append(here)  # a controller of one's own, as for python -m
+    find_modules_in(Path.cwd())  # as for python -m
     try:
         app()
     except TidebenchError as error:

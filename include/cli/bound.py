@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from include.cli.options import runs_of
 from include.model.errors import SpecError, command
 
 if TYPE_CHECKING:
@@ -34,7 +35,6 @@ def bound(
     The floor completes all work by the end of the run; the cover never falls behind. With the
     folder of an experiment, the bounds of its complete runs are stored for the next report.
     """
-    from include.experiment.matrix import runs_in_file
     from include.experiment.run import resolve
     from include.results.bounds.report import bounds_of, require_bounded, unbounded
     from include.results.tables.covers import stored_runs, write_covers
@@ -43,7 +43,7 @@ def bound(
     folder = experiment.resolve() if experiment.is_dir() else None
     if parts and folder is None:
         raise SpecError("--parts", ["give the folder of an experiment that was run"])
-    runs = stored_runs(folder) if folder else [resolve(spec) for spec in runs_in_file(experiment)]
+    runs = stored_runs(folder) if folder else [resolve(spec) for spec in runs_of(experiment)]
     if folder is None:
         require_bounded(runs)
     typer.echo(f"{'load':<44} {'price book':<11} {'floor':>15} {'cover':>15}")

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from include.model.errors import SpecError
+
+if TYPE_CHECKING:
+    from include.experiment.spec import RunSpec
 
 Root = Annotated[
     Path,
@@ -21,6 +25,20 @@ Database = Annotated[
     str, typer.Option(envvar="TIDEBENCH_DATABASE", help="Results database; SQLite by default.")
 ]
 DEFAULT_ROOT = Path(__file__).resolve().parents[2] / "var"
+
+
+def find_modules_in(folder: Path) -> None:
+    """Look for controllers of a user's own in the folder, too, behind all that is installed."""
+    if (path := str(folder.resolve())) not in sys.path:
+        sys.path.append(path)
+
+
+def runs_of(spec: Path) -> list[RunSpec]:
+    """Every run of a spec file; the modules of its controllers may be beside it."""
+    from include.experiment.matrix import runs_in_file
+
+    find_modules_in(spec.parent)
+    return runs_in_file(spec)
 
 
 def existing(folder: Path) -> Path:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from include.cli.interrupt import ends_as_by_ctrl_c, ends_at_once
-from include.cli.options import DEFAULT_ROOT, Root
+from include.cli.options import DEFAULT_ROOT, Root, runs_of
 from include.model.errors import command
 
 Spec = Annotated[
@@ -19,12 +19,11 @@ Spec = Annotated[
 def check(spec: Spec) -> None:
     """List every problem of a spec, or the runs that it stands for."""
     from include.experiment.levels import trace_notes
-    from include.experiment.matrix import runs_in_file
     from include.experiment.params import spec_path
     from include.experiment.problems import notes_of
     from include.experiment.size import size_of
 
-    points = runs_in_file(spec_path(str(spec)))
+    points = runs_of(spec_path(str(spec)))
     for point in points:
         windows = f"{point.windows} window{'s' * (point.windows != 1)}"
         name = f", calibration {Path(point.calibration).name}" if point.calibration else ""
@@ -54,7 +53,6 @@ def run(
     With --on each run is a task of Spark, and <experiment>/sweep_status.csv says how each went.
     """
     from include.cli.progress import Progress
-    from include.experiment.matrix import runs_in_file
     from include.experiment.params import spec_path
     from include.experiment.size import size_of
     from include.runs.batch import require_complete, run_batch
@@ -64,7 +62,7 @@ def run(
     from include.testbeds import TESTBEDS
 
     # Nothing starts before every point is known to be right.
-    points = runs_in_file(spec_path(str(spec)))
+    points = runs_of(spec_path(str(spec)))
     require_master(on or None)
     if (size := size_of(points)).is_large:
         typer.echo(size)

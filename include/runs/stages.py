@@ -31,7 +31,7 @@ from include.runs.measurements.store import COMMITTED, Columns, RunStore
 from include.runs.measurements.summaries import summarised
 from include.runs.measurements.variant import conditions_of, variant_of
 from include.runs.session import Session
-from include.runs.stored import Stored, find_stored, is_of_this_code, mark_code
+from include.runs.stored import Stored, find_stored, is_of_other_code, is_of_this_code, mark_code
 from include.runs.versions import versions
 from include.testbeds import TESTBEDS
 from include.testbeds.columns import joined
@@ -107,13 +107,13 @@ def stored_state(spec: RunSpec, root: Path) -> Stored:
 def outdated_runs(folder: Path) -> list[str]:
     """The complete runs of an experiment that would not be measured so now, as sentences.
 
-    Other code has measured them, or a file that they name has changed since; of files that are not
-    here nothing is said.
+    Other code has measured them, or a file that they name has changed since; of files and of own
+    controllers that are not here nothing is said.
     """
     of_code, of_files = list[str](), list[str]()
     for manifest in sorted(folder.glob("runs/*/manifest.json")):
         store = RunStore(folder, folder.name, manifest.parent.name)
-        if not is_of_this_code(store):
+        if is_of_other_code(store):
             of_code.append(store.run_id)
             continue
         with suppress(ValueError, OSError):  # what is damaged says so elsewhere

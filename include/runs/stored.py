@@ -58,6 +58,19 @@ def is_of_this_code(store: RunStore) -> bool:
         return False
 
 
+def is_of_other_code(store: RunStore) -> bool:
+    """Whether other code has measured it; of an own controller that is not here nobody knows."""
+    from include.controllers import CONTROLLERS  # with numpy, as in versions.py
+
+    if is_of_this_code(store):
+        return False
+    try:
+        own = filter(CONTROLLERS.path_of, read_json(_mark(store))["controllers"])
+        return all(name in CONTROLLERS for name in own)
+    except (StoreError, KeyError, TypeError):  # damaged
+        return True
+
+
 def mark_asked(folder: Path, runs: Iterable[str]) -> None:
     """Keep which runs of an experiment were asked for last, so that a report can miss some."""
     write_json(folder / ASKED, sorted(runs))

@@ -1,4 +1,5 @@
-"""A controller of one's own by the command line, from the folder that alone has its package.
+"""A controller of one's own by the command line, from the folder that alone has its package, and
+from another one.
 
 tests/e2e/test_batch_dag.py measures it by a DAG run, tests/e2e/test_sweep_cluster.py on workers.
 """
@@ -26,14 +27,15 @@ def tidebench(folder: Path, *arguments: str) -> str:
 
 
 def test_an_edit_measures_only_its_runs_again(tmp_path: Path) -> None:
-    folder = write_own(tmp_path / "home").parent
-    run = ("run", "mine.yaml", "--root", str(tmp_path / "data"))
-    assert "Longest-stepwise-btu5-s1-" in tidebench(folder, "check", "mine.yaml")
-    tidebench(folder, *run)
+    spec = write_own(tmp_path / "home")
+    folder, root = spec.parent, ("--root", str(tmp_path / "data"))
+    for where, name in (folder, "mine.yaml"), (tmp_path, "home/mine.yaml"):
+        assert "Longest-stepwise-btu5-s1-" in tidebench(where, "check", name)
+    tidebench(tmp_path, "run", "home/mine.yaml", *root)
 
     module = folder / "my_package" / "module.py"
     module.write_text(module.read_text().replace("whose queue is long", "that has a long queue"))
-    again = tidebench(folder, *run).splitlines()
+    again = tidebench(folder, "run", "mine.yaml", *root).splitlines()
     (btu,) = [line for line in again if "] btu-" in line]
     (own,) = [line for line in again if "] Longest-" in line]
     assert btu.endswith("reused")

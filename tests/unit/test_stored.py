@@ -94,6 +94,16 @@ def test_a_report_names_runs_that_would_not_be_measured_so_now(tmp_path, change_
     assert sentence.endswith(spec.run_id)
 
 
+@pytest.mark.parametrize(("controller", "told"), [("not_here:Own", 0), ("renamed", 1)])
+def test_of_the_code_of_an_own_controller_that_is_not_here_a_report_says_nothing(
+    root, controller, told
+):
+    store = stages.store_of(SPEC, root)
+    mark = {"sha256": "before", "controllers": [controller]}
+    (store.home / "code.json").write_text(json.dumps(mark))
+    assert len(stages.outdated_runs(store.folder)) == told
+
+
 def test_a_run_stored_before_code_was_marked_is_of_other_code(root):
     (stages.store_of(SPEC, root).home / "code.json").unlink()
     assert stages.stored_state(SPEC, root) is Stored.OTHER_CODE
