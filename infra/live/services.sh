@@ -7,6 +7,7 @@
 #   services.sh down --purge           and delete what they have stored, secrets included
 #   services.sh crash NAME             SIGKILL; `up NAME` starts it again with its data
 #   services.sh freeze|thaw NAME       SIGSTOP, SIGCONT
+#   services.sh ctl ARGUMENT...        rabbitmqctl for this broker
 #   services.sh status                 what runs, as which process
 #   services.sh env                    path of the file that tells programs where things are
 #
@@ -26,6 +27,8 @@ dist_port=${TIDEBENCH_LIVE_DIST_PORT:-25672}
 epmd_port=${TIDEBENCH_LIVE_EPMD_PORT:-14369}
 api=http://$address:$api_port/api
 all=(registry redis rabbit)
+as_rabbit=(env HOME="$state/rabbit/home" ERL_EPMD_PORT="$epmd_port" RABBITMQ_CONF_ENV_FILE=/dev/null
+    RABBITMQ_NODENAME="${prefix}mq@localhost")
 
 packages() {
     local wanted=(docker.io runc docker-registry buildah debootstrap rabbitmq-server redis-server
@@ -176,8 +179,7 @@ rabbit_up() {
     # Erlang's port mapper of our own: the one that RabbitMQ starts by itself would outlive it.
     alive epmd || launch epmd epmd -port "$epmd_port" -address 127.0.0.1
     # Not /usr/sbin/rabbitmq-server, which insists on the user rabbitmq and on /var/lib.
-    launch rabbit env HOME="$state/rabbit/home" ERL_EPMD_PORT="$epmd_port" ERL_EPMD_ADDRESS=127.0.0.1 \
-        ERL_CRASH_DUMP_SECONDS=0 RABBITMQ_CONF_ENV_FILE=/dev/null RABBITMQ_NODENAME="${prefix}mq@localhost" \
+    launch rabbit "${as_rabbit[@]}" ERL_EPMD_ADDRESS=127.0.0.1 ERL_CRASH_DUMP_SECONDS=0 \
         RABBITMQ_DIST_PORT="$dist_port" RABBITMQ_CONFIG_FILE="$state/rabbit.conf" \
         RABBITMQ_ENABLED_PLUGINS_FILE="$state/rabbit.plugins" \
         RABBITMQ_MNESIA_BASE="$state/rabbit/data" RABBITMQ_LOG_BASE="$state/rabbit/log" \
@@ -249,6 +251,7 @@ case $command in
     crash) known "${1:?name of a service}"; stop "$1" KILL ;;
     freeze) signal STOP "${1:?name of a service}" ;;
     thaw) signal CONT "${1:?name of a service}" ;;
+    ctl) "${as_rabbit[@]}" /usr/lib/rabbitmq/bin/rabbitmqctl "$@" ;;
     status)
         for one in "${all[@]}" epmd; do
             if alive "$one"; then echo "$one up pid=$(pid_of "$one")"; else echo "$one down"; fi

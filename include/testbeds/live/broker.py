@@ -11,7 +11,7 @@ import httpx
 import pika
 import pika.exceptions
 
-from include.model.errors import TestbedError, TestbedNotReady
+from include.model.errors import TestbedError, TestbedNotReady, command
 from include.testbeds.live.operators import wire
 from include.testbeds.live.services import Services
 
@@ -86,6 +86,26 @@ class Broker:
 def vhosts(services: Services) -> list[str]:
     """Names of the vhosts of all runs."""
     return [vhost["name"] for vhost in api(services, "GET", "vhosts") if vhost["name"] != "/"]
+
+
+def why_blocked(services: Services) -> str:
+    """Why the broker blocks all publishers, and what to do; "" if it does not.
+
+    What it tells is some seconds old.
+    """
+    names = "disk_free_alarm,disk_free_limit,mem_alarm,mem_limit"
+    for node in api(services, "GET", f"nodes?columns={names}"):
+        if node.get("disk_free_alarm"):
+            cause = f"its disk has less than {node['disk_free_limit'] / 1e6:.0f} MB free: free some"
+        elif node.get("mem_alarm"):
+            cause = (
+                f"it uses more than {node['mem_limit'] / 1e6:.0f} MB of memory: remove the "
+                f"queues of dead runs with `{command('reap', '--remove')}`"
+            )
+        else:
+            continue
+        return f"RabbitMQ blocks publishers, because {cause}, then run again"
+    return ""
 
 
 def api(services: Services, method: str, path: str, body: Any = None) -> Any:

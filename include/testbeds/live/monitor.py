@@ -9,8 +9,9 @@ from dataclasses import asdict
 import redis
 
 from include.model.compliance import LEVELS
+from include.model.errors import TestbedError
 from include.testbeds.base import LAST_DURATIONS
-from include.testbeds.live.broker import TROUBLE
+from include.testbeds.live.broker import TROUBLE, why_blocked
 from include.testbeds.live.hosts.provider import Usage
 from include.testbeds.live.operators.wire import Sample, now_us
 from include.testbeds.live.reading import LiveReading
@@ -18,6 +19,10 @@ from include.testbeds.live.replay import ReplayProcess, plan_of, targets_of
 from include.testbeds.live.samples import busy_share
 from include.testbeds.live.shared_state import ItemCounts
 from include.testbeds.live.state import RunState
+
+BLOCKED_FOR_S = 60.0
+"""Wall time after which blocked publishers end the run; while it writes a backlog to disk, a broker
+blocks them for some seconds."""
 
 
 class LiveMonitor:
@@ -30,6 +35,7 @@ class LiveMonitor:
         self._late_ms = {op.name: twice * op.slo_ms for op in topology.operators}
 
     def read(self, time_s: float) -> None:
+        """Raises TestbedError if the broker blocks publishers for longer than BLOCKED_FOR_S."""
         state, before = self._state, self._state.reading
         reading = LiveReading(**{**asdict(before), "time_s": time_s, "missed": False})
         reading.wall_us = now_us()
@@ -50,6 +56,7 @@ class LiveMonitor:
         state = self._state
         names = state.config.topology.operator_names
         with state.broker.channel() as channel:
+            self._look_after_publishers(reading)  # before anything is taken, as it may end the run
             state.broker.take_samples(channel, lambda samples: self._keep(samples, reading))
             reading.waiting = state.broker.depths(channel, names)
         targets = {name: list(to) for name, to in self._targets.items()}
@@ -110,6 +117,19 @@ class LiveMonitor:
             for instance in self._state.fleet.instances.values()
             if instance.ready_s is not None
         }
+
+    def _look_after_publishers(self, reading: LiveReading) -> None:
+        try:
+            why = why_blocked(self._state.services)
+        except TestbedError:
+            return  # the next reading finds out
+        if not why:
+            reading.blocked_since_us = 0
+        elif not reading.blocked_since_us:
+            reading.blocked_since_us = reading.wall_us
+            self._state.event("publishers_blocked", "broker", why)
+        elif (blocked_s := (reading.wall_us - reading.blocked_since_us) / 1e6) >= BLOCKED_FOR_S:
+            raise TestbedError(f"the run has waited for {blocked_s:.0f} s: {why}")
 
     # ------------------------------------------------------------ utilisation
 

@@ -30,3 +30,5 @@ class LiveReading:
     memory_share: dict[str, float] = field(default_factory=dict)
     missed: bool = False
     """Whether broker or Redis did not answer."""
+    blocked_since_us: int = 0
+    """Time of the first reading since which the broker blocks publishers; 0 if it does not."""

@@ -11,6 +11,7 @@ from include.model.decision import Decision, LeaseHost, MigrateInstance, Outcome
 from include.model.errors import TestbedError, TestbedNotReady
 from include.model.observation import OperatorSample
 from include.testbeds.base import TestbedConfig
+from include.testbeds.live.broker import why_blocked
 from include.testbeds.live.calibration import LiveCalibration
 from include.testbeds.live.fleet import LiveHost, LiveInstance
 from include.testbeds.live.give_back import give_back
@@ -46,13 +47,15 @@ class LiveTestbed(RealTimeTestbed[LiveHost, LiveInstance]):
         """Create queues, hosts and instances, wait until all are up, start the data provider.
 
         Gives back resources of an earlier attempt first. Raises TestbedNotReady if something is
-        not up in time, TestbedError if it will never be, and the errors of ``HostProvider.check``
-        before anything is started.
+        not up in time, TestbedError if it will never be, and before anything is started the errors
+        of ``HostProvider.check``, or TestbedNotReady if the broker blocks publishers.
         """
         state = self._state
         leases = [step for step in decision.steps if isinstance(step.action, LeaseHost)]
         state.hosts.check(state.config.flavor, len(leases))
         give_back(state.run, state.hosts)
+        if why := why_blocked(state.services):
+            raise TestbedNotReady(why)
         state.touch()
         state.broker.declare(state.config.topology.operator_names)
         state.shared.grant()
