@@ -11,9 +11,9 @@ from include.service.clock import Timestamp
 from include.service.history import Entry
 from include.service.journal import FILE, ChangeJournal
 from include.service.pause import pause, resume
+from tests.full_disk import no_file_above
 from tests.service.acting_service import requests
 from tests.service.fake_flink import answers_500, hangs_up, sends_on
-from tests.service.test_record import files_of
 
 
 def test_a_change_is_asked_for_taken_and_up_and_a_colleague_can_read_why(flink, acting):
@@ -213,6 +213,6 @@ def test_what_cannot_be_written_leaves_no_trace(tmp_path):
     journal = ChangeJournal(tmp_path)
     journal.append(Entry(Timestamp.now(), "resumed", {}))
     size = (tmp_path / FILE).stat().st_size
-    with files_of(size + 10), pytest.raises(SetupError, match="nothing is changed"):
+    with no_file_above(size + 10), pytest.raises(SetupError, match="nothing is changed"):
         journal.append(Entry(Timestamp.now(), "paused", {"why": "x"}))
     assert (tmp_path / FILE).stat().st_size == size

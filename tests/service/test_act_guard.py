@@ -26,12 +26,6 @@ def verdict(wanted, reading=None, *, limits=None, history=None, now=None, **pres
     )
 
 
-def test_what_is_within_the_limits_is_asked_for():
-    allowed = verdict({"parse": 4, "store": 3})
-    assert allowed.asks == {"parse": 4}
-    assert (allowed.instances, allowed.held, allowed.cuts) == (2, (), {})
-
-
 @pytest.mark.parametrize(
     ("runs", "wanted", "asked", "why"),
     [

@@ -5,6 +5,7 @@ import pytest
 
 from include.model.errors import SpecError
 from include.service.limits import load_limits
+from tests.problems import problems_told
 from tests.service.acting_world import limits_of
 
 USUAL = "default: {least: 1, most: 8, most_at_once: 4}\nchanged_instances_per_hour: 20\n"
@@ -22,14 +23,6 @@ def test_an_operator_has_its_own_limits_and_else_those_of_all(tmp_path):
     assert limits.of("store") == (1, 8, 4)
 
 
-def test_without_a_default_only_named_operators_may_be_changed():
-    limits = limits_of(
-        default=None, operators={"parse": {"least": 1, "most": 2, "most_at_once": 1}}
-    )
-    assert limits.of("parse") == (1, 2, 1)
-    assert limits.of("store") is None
-
-
 def test_everything_wrong_is_told_at_once(tmp_path):
     text = (
         "default: {least: 1, most: 8, most_at_once: 2}\n"
@@ -38,9 +31,7 @@ def test_everything_wrong_is_told_at_once(tmp_path):
         "time_zone: Vienna\n"
         "hours: 3\n"
     )
-    with pytest.raises(SpecError) as error:
-        loaded(tmp_path, text)
-    told = "\n".join(error.value.problems)
+    told = "\n".join(problems_told(loaded, tmp_path, text))
     for words in (
         "operators.store.most", "changed_instances_per_hour: missing", "quiet.0.days.0",
         "quiet.1.begin: write a time of day", "time zone 'Vienna'", "hours: unknown field",

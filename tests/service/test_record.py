@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import os
-import resource
 import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from http.client import BadStatusLine
 from http.server import BaseHTTPRequestHandler
@@ -32,6 +29,7 @@ from include.testbeds.flink.rest import NoAnswerError
 from include.workloads.recordings import read_recording
 from include.workloads.recordings.operators import read_operators
 from tests.command_line import said
+from tests.full_disk import no_file_above
 from tests.service.fake_flink import Connect, FakeFlink, answers_500
 from tests.service.flink_world import World
 
@@ -44,17 +42,6 @@ def a_recorder(folder: Path, world: World, every_s: float = 10.0) -> Recorder:
     recorder = Recorder(folder, world.name, "http://127.0.0.1:8081", every_s)
     recorder.begin(world.now_s)
     return recorder
-
-
-@contextmanager
-def files_of(size_bytes: int) -> Iterator[None]:
-    """No file can become larger, which fails as a full disk does."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size_bytes, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 def polling_of(flink: FakeFlink, stop: threading.Event, told: list[str]) -> Polling:
@@ -216,7 +203,7 @@ def test_a_full_disk_leaves_whole_rows(tmp_path: Path) -> None:
     rows = AppendedRows(tmp_path / "rows.csv", ("a", "b"))
     rows.append([(1, "x")])
     before = (tmp_path / "rows.csv").read_bytes()
-    with files_of(len(before) + 5):
+    with no_file_above(len(before) + 5):
         with pytest.raises(SetupError, match="cannot be written"):
             rows.append([(2, "y" * 20)])
         assert (tmp_path / "rows.csv").read_bytes() == before
@@ -232,7 +219,7 @@ def test_what_a_full_disk_kept_out_is_written_once_there_is_room(
 
     def lost() -> None:
         world.advance(10)
-        with files_of(1), pytest.raises(SetupError, match="cannot be written"):
+        with no_file_above(1), pytest.raises(SetupError, match="cannot be written"):
             recorder.keep(world.reading())
 
     lost()

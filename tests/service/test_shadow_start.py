@@ -13,7 +13,6 @@ from typer.main import get_command
 from include.cli import app
 from include.controllers.base import Setting
 from include.controllers.fixed import Fixed
-from include.model.errors import SpecError
 from include.service.act import Actor
 from include.service.journal import ChangeJournal
 from include.service.limits import load_limits
@@ -22,6 +21,7 @@ from include.service.rest import FlinkRest
 from include.service.shadow import asked_controllers
 from include.service.shadow_loop import run_shadow
 from include.testbeds.flink.rest import NoAnswerError
+from tests.problems import problems_told
 from tests.service.acting_world import mandate
 from tests.service.fake_flink import FakeFlink
 from tests.service.flink_world import World
@@ -69,9 +69,7 @@ def test_controllers_that_cannot_be_built_are_told_before_anything_is_recorded(
     register_broken(monkeypatch, __init__=fails)
     asked = asked_controllers(["broken", "ds2", "hpa"], {"hpa.target_cpu": -1.0})
 
-    with pytest.raises(SpecError) as caught:
-        starts(flink.url, tmp_path, controllers=asked)
-    failed, refused = caught.value.problems
+    failed, refused = problems_told(starts, flink.url, tmp_path, controllers=asked)
     assert failed.startswith("broken: fails failed (ValueError: no ('source_events', 'map'")
     assert f"correct it in {__file__}:" in failed
     assert refused.startswith("hpa: target_cpu must be")
