@@ -44,10 +44,6 @@ def test_a_new_table_is_table_ia(utilisation):
     assert row(initial_table(PAPER), utilisation) == pytest.approx(TABLE_IA[utilisation])
 
 
-def test_at_70_percent_no_action_promises_most():
-    assert best_action(row(initial_table(PAPER), 0.7)) == NONE
-
-
 def test_errors_of_the_example():
     assert PAPER.error(0.7) == pytest.approx(1 / 6)  # the paper prints 0.16
     assert PAPER.error(0.9) == pytest.approx(0.5)

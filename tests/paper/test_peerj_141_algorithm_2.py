@@ -74,30 +74,5 @@ def test_the_lowest_value_that_is_not_negative_wins() -> None:
     assert choice.suitability == pytest.approx(abs(2 / 4 - 5000 / 8000) / 3)
 
 
-def test_a_cached_image_puts_a_host_before_all_others() -> None:
-    better, other = room("h1", 3.0, 6000.0), room("h2", 2.0, 8000.0)
-    assert best(better, other) == "h1"
-    assert best(better, room("h2", 2.0, 8000.0, "O1")) == "h2"
-
-
 def test_a_tie_goes_to_the_host_leased_first() -> None:
     assert best(room("h1", 2.0, 4000.0), room("h2", 2.0, 4000.0)) == "h1"
-
-
-def test_no_host_with_room_is_no_choice() -> None:
-    assert best(room("h1", 0.5, 8000.0)) is None
-    assert best() is None
-
-
-def test_placing_an_instance_takes_its_room_and_caches_its_image() -> None:
-    rooms = free_capacities([room("h1", 3.0, 4000.0)])
-    rooms.reserve("h1", OPERATOR)
-    assert rooms["h1"].left == Capacity(2.0, 3000.0)
-    assert "O1" in rooms["h1"].images
-    assert rooms["h1"].without_one(OPERATOR).left == Capacity(3.0, 4000.0)
-
-
-def test_first_fit_of_the_baseline_takes_the_earliest_lease() -> None:
-    rooms = [room("h1", 0.5, 8000.0), room("h2", 2.0, 8000.0), room("h3", 3.0, 6000.0)]
-    assert free_capacities(rooms).first(OPERATOR) == "h2"
-    assert free_capacities(rooms[:1]).first(OPERATOR) is None

@@ -233,10 +233,3 @@ def test_a_stopping_instance_does_not_hold_the_release_up() -> None:
     hosts = [a_host("h1"), ending("h2")]
     observation = an_observation(operators=[idle("O1")], hosts=hosts, running=running)
     assert decide(observation).actions == (ReleaseHost("h2"),)
-
-
-def test_the_preprint_has_no_20_percent_limit() -> None:
-    observation = cluster(idle, [a_host("h1"), ending("h2")], {"h1": "O1", "h2": "O1 O1 O1"})
-    stops = {share: decide(observation, release_limit_share=share).actions for share in (0.2, 1.0)}
-    assert [type(action) for action in stops[0.2]].count(StopInstance) == 1
-    assert [type(action) for action in stops[1.0]].count(StopInstance) == 3

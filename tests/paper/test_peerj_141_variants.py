@@ -151,19 +151,6 @@ def test_the_runtime_moves_nothing_to_a_host_that_still_boots() -> None:
     assert actions(RUNTIME, observation) == (ProlongLease("h2"),)
 
 
-def test_hosts_may_be_looked_at_before_operators() -> None:
-    observation = cluster_of(
-        {"h1": "O1 O2", "h2": ""},
-        late("O1"),
-        a_sample("O2"),
-        hosts=[ending("h2", images=frozenset({"O1"}))],
-    )
-    hosts_first = BtuRuntime(setting=a_setting(), upscale_first=False)
-    assert actions(hosts_first, observation) == (ReleaseHost("h2"), StartInstance("O1", "h1"))
-    for controller in (PAPER, RUNTIME):
-        assert actions(controller, observation) == (StartInstance("O1", "h2"), ProlongLease("h2"))
-
-
 @pytest.mark.parametrize(("ordered_s", "kept"), [(NOW_S - 179, True), (NOW_S - 180, False)])
 def test_the_runtime_keeps_the_first_host_that_ends_after_an_order(
     ordered_s: float, kept: bool

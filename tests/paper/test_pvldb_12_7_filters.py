@@ -80,20 +80,6 @@ def _covariance(draw: np.random.Generator, n: int) -> np.ndarray:
     return root @ root.T + 0.1 * np.eye(n)
 
 
-def test_one_step_by_hand() -> None:
-    """(10) 0.5 + 0.01 * 20 + 0.1 * 2 = 0.9, (12) 0.03 + 0.01 = 0.04, (13) 0.04 / 0.05 = 0.8,
-    (14) 0.9 + 0.8 * (0.6 - 0.9) = 0.66, and 0.2 * 0.04 is left of P.
-    """
-    unit = np.ones((1, 1))
-    x, p = predict(0.5 * unit, 0.03 * unit[None], np.array([[20.0, 2.0]]), 0.01 * unit, 0.1 * unit,
-                   0.01 * unit[None])  # fmt: skip
-    assert x[0, 0] == pytest.approx(0.9)
-    assert p[0, 0, 0] == pytest.approx(0.04)
-    x, p = update(x, p, 0.6 * unit, 0.01 * unit)
-    assert x[0, 0] == pytest.approx(0.66)
-    assert p[0, 0, 0] == pytest.approx(0.008)
-
-
 def sums(zs: list[list[float]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     weighted = [(i, np.array(z)) for i, z in enumerate(zs, start=1)]
     return (

@@ -94,16 +94,6 @@ def test_pure_leases_a_machine_for_one_more_instance() -> None:
     assert "CPU 0.93 on average of 2 is above 0.8" in decision.steps[0].because
 
 
-def test_instances_that_start_count_in_the_average() -> None:
-    """(0.9 + 0.95 + 0) / 3 is not above 80 %: nothing more is started until it is ready."""
-    assert decide(Filtered(setting=SETTING), cluster(10.0, 0.9, 0.95, starting=1)).actions == ()
-
-
-def test_the_last_started_ready_instance_is_stopped() -> None:
-    decision = decide(Filtered(setting=SETTING), cluster(10.0, 0.2, 0.2, starting=1))
-    assert decision.actions == (StopInstance("i2"),)
-
-
 @pytest.mark.parametrize("name", ["pure", "weierstrass"])
 def test_nothing_need_be_stopped_because_instances_that_start_idle(name: str) -> None:
     """Of three 0.6 + 0.6 is 40 % on average; of the two that work it is 60 %."""
