@@ -14,18 +14,18 @@ from include.controllers.base import Registration
 from include.controllers.deployment import first_deployment
 from include.controllers.fixed import Fixed
 from include.experiment.matrix import runs_in_file
-from include.experiment.params import matrix_from_params, params_from_run, run_from_params
+from include.experiment.params import matrix_from_params, run_from_params
 from include.experiment.run import resolve
 from include.experiment.spec import RunSpec, parse_spec
 from include.files.whole import digest, read_json
 from include.model.decision import Decision, Reason
-from include.model.errors import SpecError
 from include.model.observation import Observation
 from include.runs import stages
 from include.runs.session import Session
 from tests.builders import begun
 from tests.command_line import said
 from tests.digests import digests
+from tests.problems import problems_told
 from tests.unit.test_session import Recorder
 
 ADVISORS = ["keda", {"name": "tide", "care": 2}, {"name": "fugu-local", "interval_s": 7.3}]
@@ -215,12 +215,6 @@ SAID = (
 )
 
 
-def problems_of(ask: Any, *arguments: Any) -> list[str]:
-    with pytest.raises(SpecError) as raised:
-        ask(*arguments)
-    return list(raised.value.problems)
-
-
 def test_everything_wrong_with_advisors_is_told_at_once(tmp_path: Path) -> None:
     file = tmp_path / "spec.yaml"
     swept = {"name": "hpa", "interval_s": {"sweep": [15, 30]}}
@@ -228,10 +222,10 @@ def test_everything_wrong_with_advisors_is_told_at_once(tmp_path: Path) -> None:
     lines = ["kedaa", "{name: tide, caer: 2}", "{name: keda, interval_s: -1}", ""]
     file.write_text(json.dumps(raw))
     ways = [
-        problems_of(runs_in_file, file),
-        problems_of(run_from_params, {"controller": "btuu", "advisors": lines}),
-        problems_of(run_from_params, {"controller": "btuu", "advisors": "\n".join(lines)}),
-        problems_of(matrix_from_params, {"controllers": ["btuu"], "advisors": lines}, 10),
+        problems_told(runs_in_file, file),
+        problems_told(run_from_params, {"controller": "btuu", "advisors": lines}),
+        problems_told(run_from_params, {"controller": "btuu", "advisors": "\n".join(lines)}),
+        problems_told(matrix_from_params, {"controllers": ["btuu"], "advisors": lines}, 10),
     ]
     for reported in ways:
         assert len(reported) == 4
@@ -240,7 +234,7 @@ def test_everything_wrong_with_advisors_is_told_at_once(tmp_path: Path) -> None:
             True
         ] * 3
     file.write_text(json.dumps(raw | {"advisors": [*WRONG, swept]}))
-    unknown, sweep = problems_of(runs_in_file, file)
+    unknown, sweep = problems_told(runs_in_file, file)
     assert "unknown controller 'btuu'" in unknown
     assert "advisors: option interval_s: every run has all of these" in sweep
 
@@ -255,20 +249,12 @@ def test_everything_wrong_with_advisors_is_told_at_once(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_no_list_of_advisors_is_refused(advisors: Any, message: str) -> None:
-    assert message in "\n".join(problems_of(lambda: a_spec(advisors=advisors)))
+    assert message in "\n".join(problems_told(lambda: a_spec(advisors=advisors)))
 
 
 @pytest.mark.parametrize("line", ["{name: tide, care", "{name: [", "{{"])
 def test_a_line_that_is_no_yaml_is_told_beside_the_others(line: str) -> None:
-    reported = problems_of(run_from_params, {"advisors": [line, "kedaa"], "seed": -1})
+    reported = problems_told(run_from_params, {"advisors": [line, "kedaa"], "seed": -1})
     assert len(reported) == 3
     assert "advisors: write {name: ..., option: value}" in reported[1]
     assert "unknown advisor 'kedaa'" in reported[2]
-
-
-def test_a_form_gives_the_run_again() -> None:
-    run = run_from_params({"advisors": ["keda", "{name: tide, care: 2}", ""]})
-    assert [advisor.label for advisor in run.advisors] == ["keda", "tide care=2"]
-    assert run_from_params(params_from_run(run)) == run
-    assert RunSpec.from_json(run.to_json()) == run
-    assert resolve(run).from_json(resolve(run).to_json()).spec == run

@@ -76,22 +76,6 @@ def test_the_fewest_servers_keep_the_qos_and_no_fewer_do(stations, times):
     assert fewer is None or sojourn_s(stations, fewer) > least_s * times
 
 
-@settings(max_examples=60, derandomize=True, deadline=None)
-@given(networks, st.integers(0, 40))
-def test_servers_given_one_at_a_time_count_like_those_that_are_there(stations, more):
-    greedy = Greedy(stations)
-    for _ in range(more):
-        gains_s = {
-            name: station.visits * (station.sojourn_s(k) - station.sojourn_s(k + 1))
-            for (name, k), station in zip(greedy.servers.items(), stations.values(), strict=True)
-        }
-        best, before = max(gains_s, key=gains_s.__getitem__), greedy.servers
-        assert greedy.sojourn_s == sojourn_s(stations, before)
-        greedy.give_one()
-        assert greedy.servers == before | {best: before[best] + 1}
-        assert greedy.total == sum(greedy.servers.values())
-
-
 def test_what_no_number_of_servers_can_keep_is_infeasible():
     assert fewest(PUBLISHED, 0.3, 1.0, 1000) is None  # 1/9.639 + 1/4.855 are 0.31 s
     assert fewest(PUBLISHED, 0.5, 1.0, 3) is None  # three servers take longer

@@ -15,6 +15,7 @@ from include.cli.papers import LEDGER, conformity_line
 from include.controllers.conformance import UNREAD, conform, packaged_rows, read_rows
 from include.model.errors import GateFailed, SpecError
 from tests.command_line import said
+from tests.problems import problems_told
 
 DEVIATIONS = Path(LEDGER).read_text(encoding="utf-8")
 
@@ -73,9 +74,8 @@ def test_a_file_of_rows_is_run_and_counted(tmp_path):
 
 
 def test_a_file_that_is_none_says_all_that_is_wrong_with_it(tmp_path):
-    with pytest.raises(SpecError) as error:
-        read_rows(a_file(tmp_path, {"inputs": {}}, a_row(inputs=[]), a_row(expected=3)))
-    assert len(error.value.problems) == 3
+    wrong = a_file(tmp_path, {"inputs": {}}, a_row(inputs=[]), a_row(expected=3))
+    assert len(problems_told(read_rows, wrong)) == 3
     with pytest.raises(SpecError, match="rows in JSON"):
         read_rows(tmp_path / "none.json")
 

@@ -32,11 +32,6 @@ def test_it_starts_with_the_instances_of_the_peak_and_at_least_one_of_each_opera
     assert Fixed(setting=SETTING).initial_instances() == {"O1": 3, "O2": 1, "O3": 1}
 
 
-def test_instances_each_overrides_the_peak() -> None:
-    fixed = Fixed(setting=SETTING, instances_each=4)
-    assert fixed.initial_instances() == {"O1": 4, "O2": 4, "O3": 4}
-
-
 def test_it_replaces_what_was_lost() -> None:
     observation = an_observation(
         operators=[a_sample("O1"), a_sample("O2")],
@@ -71,10 +66,6 @@ def test_an_operator_that_fits_no_host_is_left_out() -> None:
     assert first_deployment(setting, {}).because == "nothing to deploy"
 
 
-def test_as_submitted_is_what_the_topology_says() -> None:
-    assert manual_instances("topology", CLUSTER) == dict.fromkeys(CLUSTER.operator_names, 3)
-
-
 def test_a_name_stands_for_the_operators_of_every_tenant() -> None:
     assert manual_instances("first=7", CLUSTER) == {
         "A.first": 7,
@@ -104,7 +95,7 @@ def test_what_cannot_be_meant_is_said(text: str, problem: str) -> None:
 def test_default_storm_never_adapts_and_manual_is_told_how_many() -> None:
     setting = a_setting(CLUSTER)
     submitted = CONTROLLERS["default-storm"].build(setting=setting).initial_instances()
-    assert submitted == manual_instances("topology", CLUSTER)
+    assert submitted == dict.fromkeys(CLUSTER.operator_names, 3), "what the topology says"
     manual = CONTROLLERS["manual"].build(setting=setting, instances="first=5 second=2")
     assert set(manual.initial_instances().values()) == {5, 2}
     assert CONTROLLERS["henge"].build(setting=setting).initial_instances() == submitted

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from include.files.whole import csv_text, new_folder, swap_in, write_bytes
+from include.files.whole import new_folder, swap_in, write_bytes
 from include.model.errors import SetupError
 
 
@@ -56,8 +56,3 @@ def test_drafts_of_a_killed_process_are_removed(tmp_path: Path) -> None:
     (tmp_path / ".published.draft-0badcafe").mkdir()
     with new_folder(tmp_path / "published") as draft:
         assert list(tmp_path.iterdir()) == [draft]
-
-
-def test_csv_text_quotes_what_needs_it_and_ends_lines_alike_everywhere() -> None:
-    text = csv_text(("run", "says"), [("a", 'x, "y"'), ("b", None), ("c", 1.5)])
-    assert text == 'run,says\na,"x, ""y"""\nb,\nc,1.5\n'

@@ -13,7 +13,7 @@ from include.experiment.form import batch_params, experiment_params
 from include.experiment.form_lines import numbers_of, options_of
 from include.experiment.options import options_help
 from include.experiment.params import matrix_from_params, params_from_run, run_from_params
-from include.model.errors import SpecError
+from tests.problems import problems_told
 
 
 @pytest.mark.parametrize(
@@ -59,9 +59,8 @@ def test_what_yaml_cannot_read_is_a_problem_beside_all_others(value: str) -> Non
 
 
 def test_json_in_too_many_brackets_is_a_problem_beside_all_others() -> None:
-    with pytest.raises(SpecError) as raised:
-        run_from_params({"faults": '{"a": ' + "[" * 100_000, "testbed": "nowhere"})
-    problems = "\n".join(raised.value.problems)
+    params = {"faults": '{"a": ' + "[" * 100_000, "testbed": "nowhere"}
+    problems = "\n".join(problems_told(run_from_params, params))
     assert "faults is JSON in too many brackets" in problems
     assert "unknown testbed" in problems
 
@@ -100,9 +99,7 @@ def test_a_matrix_filled_in_by_hand_is_the_one_that_a_program_asks_for() -> None
 @pytest.mark.parametrize("field", ["pattern", "controller"])
 @pytest.mark.parametrize("options", [["name = threshold"], {"name": "two_level"}, {"name": None}])
 def test_options_do_not_say_whose_they_are(field: str, options: Any) -> None:
-    with pytest.raises(SpecError) as raised:
-        run_from_params({f"{field}_options": options})
-    (problem,) = raised.value.problems
+    (problem,) = problems_told(run_from_params, {f"{field}_options": options})
     assert problem == f"{field}_options: remove name; the field {field} says which it is"
 
 

@@ -18,9 +18,9 @@ from include.experiment.params import matrix_from_params, run_from_params
 from include.experiment.problems import least_duration_min
 from include.experiment.run import resolve
 from include.experiment.spec import parse_spec
-from include.model.errors import SpecError
 from tests.builders import run_spec
 from tests.command_line import refused, said
+from tests.problems import problems_told
 
 SHAPES = {  # what is wrong, in the order of the spec and of both forms, and what is said of it
     "name": ("Bad Name", "use up to 64 small letters, digits, - and _"),
@@ -78,16 +78,10 @@ def of_a_matrix(stage: str, folder: Path) -> None:
     )
 
 
-def problems_of(ask: Any, *arguments: Any) -> tuple[str, ...]:
-    with pytest.raises(SpecError) as raised:
-        ask(*arguments)
-    return raised.value.problems
-
-
 @pytest.mark.parametrize("stage", STAGES)
 @pytest.mark.parametrize("ask", [of_a_file, of_one_run, of_a_matrix])
 def test_every_problem_of_a_stage_is_told_at_once(ask: Any, stage: str, tmp_path: Path) -> None:
-    reported = problems_of(ask, stage, tmp_path)
+    reported = problems_told(ask, stage, tmp_path)
     for _, message in STAGES[stage].values():
         assert sum(message in text for text in reported) == 1, (message, reported)
     assert len(reported) == len(STAGES[stage])
@@ -98,7 +92,7 @@ def test_every_problem_of_a_stage_is_told_at_once(ask: Any, stage: str, tmp_path
 def test_a_file_is_told_in_its_own_order(stage: str, tmp_path: Path) -> None:
     wrong = {field: value for field, (value, _) in STAGES[stage].items()}
     others = {name: value for name, value in MINE.items() if name not in wrong}
-    reported = problems_of(runs_in_file, a_file(tmp_path, **wrong, **others))
+    reported = problems_told(runs_in_file, a_file(tmp_path, **wrong, **others))
     for (_, message), text in zip(STAGES[stage].values(), reported, strict=True):
         assert message in text
 
@@ -118,7 +112,7 @@ def test_a_field_of_a_wrong_shape_hides_only_its_own_names(tmp_path: Path) -> No
         colour="red",
         flavor="tiny",
     )
-    text = "\n".join(problems_of(runs_in_file, path))
+    text = "\n".join(problems_told(runs_in_file, path))
     for part in ("name: missing", "sweep: [...]", "seeds.0", "often", "colour: unknown field"):
         assert part in text
     assert "unknown flavor 'tiny'" in text
@@ -129,7 +123,7 @@ def test_a_field_of_a_wrong_shape_hides_only_its_own_names(tmp_path: Path) -> No
 def test_what_is_listed_twice_is_one_problem(axis: str, tmp_path: Path) -> None:
     value = {"btus_min": 10, "seeds": 3, "topology": "manufacturing"}.get(axis, "constant")
     value = "btu" if axis == "controllers" else value
-    (problem,) = problems_of(runs_in_file, a_file(tmp_path, **MINE | {axis: [value, value]}))
+    (problem,) = problems_told(runs_in_file, a_file(tmp_path, **MINE | {axis: [value, value]}))
     assert problem == f"{axis}: {value} is listed twice; list it once"
 
 
@@ -172,7 +166,7 @@ def test_runs_are_counted_before_any_is_made(tmp_path: Path) -> None:
     """The product has 10**15 runs: whoever makes one after the other does not come to an end."""
     many = list(range(1, 100_001))
     path = a_file(tmp_path, **MINE | {"seeds": many, "btus_min": many})
-    (problem,) = problems_of(runs_in_file, path)
+    (problem,) = problems_told(runs_in_file, path)
     assert "these are 10000000000 runs (100000 btus_min x 100000 seeds)" in problem
     assert "take some values out" in problem
 
@@ -182,14 +176,14 @@ def test_choices_are_counted_before_any_sweep_is_unfolded(tmp_path: Path) -> Non
     sweep = {"sweep": list(range(10_000))}
     btuu = {"name": "btuu", "a": sweep, "b": sweep, "c": sweep}
     path = a_file(tmp_path, **MINE | {"controllers": ["fixed", btuu]})
-    (many,) = problems_of(runs_in_file, path)
+    (many,) = problems_told(runs_in_file, path)
     assert many.startswith("controllers: the sweeps stand for 1000000000000 choices")
     assert "at most 10000 runs; take some values out" in many
 
 
 def test_many_sweeps_together_are_counted_too(tmp_path: Path) -> None:
     swept = [{"name": "btu", option: {"sweep": list(range(4000))}} for option in ("a", "b", "c")]
-    reported = problems_of(runs_in_file, a_file(tmp_path, **MINE | {"controllers": swept}))
+    reported = problems_told(runs_in_file, a_file(tmp_path, **MINE | {"controllers": swept}))
     assert "the sweeps stand for 12000 choices" in reported[0]
 
 
@@ -227,14 +221,14 @@ def test_airflow_neither_refuses_nor_clamps_what_we_check(form: dict[str, Any]) 
 
 
 def test_a_param_that_nobody_knows_is_named() -> None:
-    (problem,) = problems_of(run_from_params, {"controler": "fixed"})
+    (problem,) = problems_told(run_from_params, {"controler": "fixed"})
     assert "unknown param 'controler'. Did you mean 'controller'?" in problem
 
 
 def test_the_shortest_run_has_two_readings_of_the_monitor() -> None:
     assert least_duration_min(15) == 0.5
     assert run_from_params({"duration_min": 0.5}).duration_min == 0.5
-    (problem,) = problems_of(run_from_params, {"duration_min": 0.25})
+    (problem,) = problems_told(run_from_params, {"duration_min": 0.25})
     assert "at least 0.5 (the monitor reads every 15 s), got 0.25" in problem
 
 
@@ -257,7 +251,7 @@ def test_numbers_that_nobody_can_count_are_one_problem_beside_others(
 ) -> None:
     for controller in CONTROLLERS:
         point = replace(A_POINT, controller=controller, price_books=("btu15",), **{field: value})
-        reported = problems_of(resolve, point)
+        reported = problems_told(resolve, point)
         assert len(reported) == 2, reported
         assert sum(message in problem for problem in reported) == 1, reported
 

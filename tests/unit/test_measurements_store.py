@@ -10,7 +10,6 @@ from include.files.whole import write_json
 from include.model.errors import StoreError
 from include.runs.measurements import parquet
 from include.runs.measurements.store import RunStore, schema, to_arrow
-from include.runs.measurements.window import read_window
 
 WINDOWS = 3
 
@@ -86,12 +85,6 @@ def test_a_window_that_is_missing_or_damaged_says_what_to_do(store, content):
     with pytest.raises(StoreError, match=r"rows .*; remove .* and run again"):
         wholes(store)
     assert not [path for path in files(store) if path.suffix == ".parquet"]
-
-
-def test_a_window_reads_as_it_was_written(store):
-    tables = read_window(store.rows(2))
-    assert tables["event"] == to_arrow("event", an_event(2))
-    assert tables["tenant"] == to_arrow("tenant", {})
 
 
 def test_a_column_without_a_value_takes_the_default_of_its_field(tmp_path):

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import numpy as np
 import pyarrow as pa
 from hypothesis import given
@@ -12,6 +9,7 @@ from hypothesis import strategies as st
 
 from include.runs.measurements.text import coded_text, text_array
 from include.testbeds.columns import Coded
+from tests.kernel.worlds import printed
 
 names = st.lists(st.text(st.characters(exclude_characters="\0", codec="utf-8"), max_size=6))
 
@@ -39,19 +37,16 @@ def test_a_slice_has_its_own_text() -> None:
 
 
 RUN = """
-import sys
+import os, sys
 from pathlib import Path
 from include.experiment.spec import RunSpec
 from include.runs.stages import run_all
 spec = RunSpec(experiment="e", controller="btu", pattern="constant",
                pattern_options={"level": 1}, btu_min=10, seed=1, duration_min=1)
-run_all(spec, Path(sys.argv[1]))
+run_all(spec, Path(os.environ["ROOT"]))
 print({"pandas", "pyarrow.compute", "cffi"} & sys.modules.keys())
 """
 
 
 def test_a_run_loads_neither_pandas_nor_functions_of_arrow(tmp_path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", RUN, str(tmp_path)], check=True, capture_output=True, text=True
-    )
-    assert done.stdout.strip() == "set()"
+    assert printed(RUN, ROOT=str(tmp_path)).strip() == "set()"

@@ -108,19 +108,6 @@ def test_a_log_line_is_one_json_object():
     assert json.loads(line)["why"] == "a\nb"
 
 
-def test_an_item_waits_for_its_own_confirm_and_for_the_items_before_it():
-    confirms = Confirms[int]()
-    for tag in (1, 2):
-        confirms.add(tag, confirms.publish())
-    confirms.add(3, last_publication=0)  # nothing came out of it
-    assert list(confirms.take_settled()) == []
-    confirms.confirm(2, up_to=False)
-    assert list(confirms.take_settled()) == []
-    confirms.confirm(1, up_to=False)
-    assert list(confirms.take_settled()) == [1, 2, 3]
-    assert confirms.unsettled == 0
-
-
 def test_one_confirm_may_stand_for_all_before_it():
     confirms = Confirms[int]()
     for tag in range(1, 6):

@@ -82,27 +82,23 @@ def test_after_a_clear_only_what_is_measured_anew_says_how_long() -> None:
     assert advance_of([kept, again, left, *UNBEGUN], NOW, TOOK_S).to_go_s == 8 * 600 + 60
 
 
-def test_between_two_tasks_behind_the_windows_the_next_one_is_said() -> None:
-    windows_done = windows("success", 12, began=60, ended=1)
-    tables_done = [
-        TasksInState(task_id=task, state="success", count=1)
-        for task in ("build_tables", "check_tables")
+@pytest.mark.parametrize(
+    ("states", "text", "to_go_s"),
+    [
+        (("success", "running", None), "checks the tables", 40),
+        (("success", "success", None), "publishes the report", 20),
+    ],
+)
+def test_behind_the_last_window_only_the_tables_are_left(
+    states: tuple[str | None, ...], text: str, to_go_s: float
+) -> None:
+    """Between two of these tasks the next one is said."""
+    behind = [
+        TasksInState(task_id=task, state=state, count=1)
+        for task, state in zip(REPORT, states, strict=True)
     ]
-    waiting = TasksInState(task_id="publish_report", state=None, count=1)
-    assert advance_of([windows_done, *tables_done, waiting], NOW, TOOK_S).text == (
-        "publishes the report"
-    )
-
-
-def test_behind_the_last_window_only_the_tables_are_left() -> None:
-    tasks = [
-        windows("success", 12, began=60, ended=1),
-        TasksInState(task_id="build_tables", state="success", count=1),
-        TasksInState(task_id="check_tables", state="running", count=1),
-        TasksInState(task_id="publish_report", state=None, count=1),
-    ]
-    advance = advance_of(tasks, NOW, TOOK_S)
-    assert (advance.text, advance.to_go_s) == ("checks the tables", 40)
+    advance = advance_of([windows("success", 12, began=60, ended=1), *behind], NOW, TOOK_S)
+    assert (advance.text, advance.to_go_s) == (text, to_go_s)
     assert advance.done == advance.total == 12
 
 

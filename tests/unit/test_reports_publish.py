@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import csv
 import json
-import resource
 import shutil
 import sqlite3
 from hashlib import sha256
@@ -27,6 +26,7 @@ from include.runs.measurements.store import RunStore
 from include.runs.stored import mark_asked
 from tests.builders_staged import RUN, change, let_pass, restage, stage, tables_of
 from tests.command_line import said
+from tests.full_disk import no_file_above
 from tests.killed import killed
 
 
@@ -202,13 +202,9 @@ def test_a_disk_that_is_full_leaves_everything(published: Path) -> None:
     before, rows = _published(published), _rows(published, "cost")
     change(published, "cost", leases=1)
     let_pass(published)
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, hard))  # the page is larger
-    try:
-        with pytest.raises(PublishError, match=r"cannot be written: File too large.*Free some"):
-            publish(published, _url(published))
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    too_large = pytest.raises(PublishError, match=r"cannot be written: File too large.*Free some")
+    with no_file_above(20_000), too_large:  # the page is larger
+        publish(published, _url(published))
     assert _published(published) == before
     assert _rows(published, "cost") == rows
     assert not list(published.glob(".published*"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from scipy import stats
 
-from include.results.reports.statistics import STATISTICS_COLUMNS, half_interval, with_intervals
+from include.results.reports.statistics import STATISTICS_COLUMNS, with_intervals
 
 ONE, OTHER = (1.0, 2.0, 6.0), (3.0, 5.0, 7.0)
 
@@ -40,8 +40,3 @@ def test_one_pair_has_no_interval():
 def test_pairs_that_differ_by_the_same_have_an_interval_of_no_width():
     (row,) = with_intervals([a_row(difference_sigma=0.0)])
     assert (row["ci95_low"], row["ci95_high"], row["paired_p"]) == (-2.0, -2.0, None)
-
-
-def test_interval_of_three_runs():
-    """t with 2 degrees of freedom at 97.5 % is 4.303."""
-    assert half_interval(3**0.5, 3) == pytest.approx(4.3027, abs=1e-4)

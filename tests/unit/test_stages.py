@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import subprocess
-from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -22,7 +21,6 @@ from tests.builders import begun, run_spec
 from tests.digests import digests
 from tests.killed import killed
 
-REPOSITORY = Path(__file__).parents[2]
 KILLS = (2, 8, 10, 13, 20, 24, 26, 28)
 
 
@@ -79,15 +77,6 @@ def test_everything_may_be_repeated(whole, tmp_path):
     for _ in range(2):
         stages.run_all(spec, tmp_path)
     stages.deploy(spec, tmp_path)
-    assert digests(tmp_path) == whole
-
-
-def test_a_window_measured_again_gives_the_same_bytes(whole, tmp_path, monkeypatch):
-    spec = a_spec()
-    monkeypatch.setattr(stages, "TOGETHER_S", 0)
-    begun(spec, tmp_path, 2).commit(1).unlink()
-    for window in range(1, spec.windows):
-        stages.control_windows(spec, tmp_path, window, window)
     assert digests(tmp_path) == whole
 
 
@@ -171,16 +160,6 @@ def test_a_damaged_snapshot_says_what_to_do(tmp_path):
 def test_a_window_before_its_stages_says_what_to_run(tmp_path):
     with pytest.raises(StoreError, match="run provision_testbed first"):
         stages.control_windows(a_spec(), tmp_path, 0, 0)
-
-
-def test_a_folder_that_holds_another_run_is_left_alone(tmp_path):
-    trace = tmp_path / "trace.csv"
-    spec = a_spec(pattern="trace", pattern_options={"path": str(trace)})
-    trace.write_text("time_s,level\n0,1\n")
-    stages.provision(spec, tmp_path)
-    trace.write_text("time_s,level\n0,2\n")
-    with pytest.raises(StoreError, match="another name"):
-        stages.provision(spec, tmp_path)
 
 
 def test_an_unwritable_root_says_what_to_do(tmp_path):

@@ -9,7 +9,7 @@ import pytest
 
 from include.experiment.run import resolve
 from include.experiment.spec import RunSpec
-from include.model.errors import SpecError, StoreError
+from include.model.errors import StoreError
 from include.results.bounds.cover import cover_of
 from include.results.bounds.demand import demand_of
 from include.results.bounds.floor import Floor
@@ -18,6 +18,7 @@ from include.results.tables.covers import NAME, read_covers, read_parts, stored_
 from include.runs.stages import run_all
 from tests.builders import run_spec
 from tests.command_line import said
+from tests.problems import problems_told
 
 SPEC = run_spec(experiment="mine", duration_min=10, price_books=("btu10", "btu30"))
 UNEVEN = replace(SPEC, duration_min=2.5)
@@ -90,10 +91,9 @@ def test_bound_of_a_folder_says_which_runs_it_has_no_bound_of(
 
 
 def test_bound_of_a_spec_refuses_what_has_no_bound(capped: RunSpec) -> None:
-    with pytest.raises(SpecError) as caught:
-        require_bounded([resolve(SPEC), resolve(capped)])
-    assert "2.5" in str(caught.value)
-    assert "mine" in str(caught.value)
+    told = "\n".join(problems_told(require_bounded, [resolve(SPEC), resolve(capped)]))
+    assert "2.5" in told
+    assert "mine" in told
 
 
 def test_by_the_second_the_cover_is_the_hosts_of_every_minute_and_there_is_no_floor() -> None:

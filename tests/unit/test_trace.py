@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from include.experiment.matrix import runs_in_file
 from include.experiment.problems import problems_of
 from include.experiment.run import resolve
 from include.experiment.spec import RunSpec
@@ -111,9 +109,6 @@ def test_the_highest_row_of_what_is_replayed_gets_the_highest_level(tmp_path: Pa
 @pytest.mark.parametrize(
     ("rows", "options", "says"),
     [
-        (("when,n", "0,1"), {}, "no column is the time; write time=COLUMN"),
-        (("t,n", "0,1", "9,2"), {"map": "rate=m"}, "no column 'm' for rate"),
-        (("t,n", "0,1", "9,2"), {"map": "rate"}, "maps nothing"),
         (("t,n", "0,1", "9,x"), {"map": "rate=n"}, "line 3: n is no number"),
         (("t,lag", "0,1", "9,2"), {}, "no rate that could be replayed, only lag_items"),
         (("t,rate", "0,1", "9,2"), {"step_s": 0}, "step_s must be a number above 0"),
@@ -127,6 +122,19 @@ def test_a_wrong_recording_says_what_to_do(
     reported = problem(written(tmp_path, *rows), **options)
     assert says in reported
     assert reported.startswith("pattern trace")
+
+
+def test_every_wrong_cell_of_a_trace_is_told_at_once_with_its_line(tmp_path: Path) -> None:
+    rows = ["0,abc", "60,-4", "120,nan", "180,inf", "240,1e400", "200,3", "x,1"]
+    problems = list(Trace(written(tmp_path, "time_s,level", *rows)).problems())
+    where = f"{tmp_path}/load.csv: "
+    assert [problem_text.removeprefix(where) for problem_text in problems] == [
+        "line 8: time_s is no number ('x'); leave cells empty where nothing was read",
+        "line 2: level is no number ('abc'); leave cells empty where nothing was read",
+        "line 5, line 6: level is infinite; leave cells empty where nothing was read",
+        "line 7: time_s does not come after that of the row before; sort the rows by time",
+        "line 3: level is negative",
+    ]
 
 
 def test_check_says_what_was_done_to_a_trace(tmp_path: Path) -> None:
@@ -155,30 +163,6 @@ def test_days_of_real_traces_are_seeds() -> None:
         assert f"has no day {days + 1}" in problem(path, seed=days + 1, days_as_seeds=True)
 
 
-def test_every_wrong_cell_of_a_trace_is_told_at_once_with_its_line(tmp_path: Path) -> None:
-    rows = ["0,abc", "60,-4", "120,nan", "180,inf", "240,1e400", "200,3", "x,1"]
-    problems = list(Trace(written(tmp_path, "time_s,level", *rows)).problems())
-    where = f"{tmp_path}/load.csv: "
-    assert [problem_text.removeprefix(where) for problem_text in problems] == [
-        "line 8: time_s is no number ('x'); leave cells empty where nothing was read",
-        "line 2: level is no number ('abc'); leave cells empty where nothing was read",
-        "line 5, line 6: level is infinite; leave cells empty where nothing was read",
-        "line 7: time_s does not come after that of the row before; sort the rows by time",
-        "line 3: level is negative",
-    ]
-
-
-@pytest.mark.parametrize(
-    ("path", "message"),
-    [
-        ("/", "is a folder"),
-        ("/dev/zero", "a device or a pipe"),
-        ("load\0.csv", "cannot be the path"),
-    ],
-)
-def test_what_is_no_file_is_called_what_it_is(path: str, message: str, tmp_path: Path) -> None:
-    spec = tmp_path / "mine.yaml"
-    pattern = {"name": "trace", "path": path}
-    spec.write_text(json.dumps({"name": "mine", "controllers": "btu", "patterns": pattern}))
-    with pytest.raises(SpecError, match=message):
-        runs_in_file(spec)
+def test_a_device_is_no_recording() -> None:
+    """It would be read for ever."""
+    assert "a device or a pipe" in problem("/dev/zero")

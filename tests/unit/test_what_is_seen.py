@@ -107,20 +107,6 @@ def test_the_share_is_arrivals_times_service_time(testbed):
     assert samples["O2"].busiest_share == samples["O2"].busy_share
 
 
-def test_it_covers_all_readings_since_the_last_look(testbed):
-    """And a second look between two readings sees the same."""
-    seen_at(testbed, 600)
-    each = []
-    for turn in range(1, 5):
-        testbed.advance_to(600 + turn * PERIOD_S)
-        testbed.monitor.catch_up()
-        each.append(testbed.monitor.watches[ACTS].busy._unread[-1])
-    sample = testbed.observe().operators["O2"]
-    worked_s = sum(busy_s[operator == 1].sum() for operator, _, busy_s, _ in each)
-    assert sample.busy_share == pytest.approx(worked_s / (4 * PERIOD_S), abs=1e-4)
-    assert testbed.observe().operators["O2"].busy_share == sample.busy_share
-
-
 def test_an_instance_that_is_not_ready_or_stops_is_not_idle(testbed):
     """It could not have worked, so the mean stays what the other one does."""
     seen_at(testbed, 600)
