@@ -44,11 +44,6 @@ def test_age_and_duration_are_longer_by_the_rest_and_nothing_else_is():
     assert np.array_equal(before["time_s"], after["time_s"])
 
 
-def test_no_load_leaves_nothing_to_rest():
-    testbed, _ = measured(level=0.0, rest_s={"O1": 9.0})
-    assert testbed.observe().operators["O1"].waiting_items == 0
-
-
 def test_what_is_in_an_operator_is_in_its_age_and_does_not_wait():
     testbed, passing = measured(pass_s={"O1": 1.5})
     assert testbed.observe().operators["O1"].waiting_items == 0

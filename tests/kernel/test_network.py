@@ -111,13 +111,6 @@ def test_a_crashed_item_goes_back_to_the_head_and_keeps_its_number():
     assert column(records, kernel.R_DONE_US).tolist() == [2_000_010, 1_000_010, 3_000_010]
 
 
-def test_half_the_speed_is_twice_the_service_time():
-    network = a_network(np.array([0]), service_cv=0.0)
-    network.state.servers[0, 0, kernel.SPEED_PERMILLE] = 500
-    network.advance(60_000_000)
-    assert network.take_records()[0, kernel.R_DONE_US] == 2_000_000
-
-
 def test_time_stamps_of_a_second_add_what_was_cut_off():
     exact = a_network(np.array([1_700_000]), service_cv=0.0)
     coarse = a_network(np.array([1_700_000]), service_cv=0.0, timestamp_resolution_s=1)

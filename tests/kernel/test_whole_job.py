@@ -76,12 +76,6 @@ def done_s(testbed: SimulatedTestbed) -> np.ndarray:
     return np.sort(testbed.take_measurements()["processing_duration"]["time_s"])
 
 
-def test_a_deployment_that_stays_is_not_restarted() -> None:
-    testbed = a_job()
-    testbed.advance_to(120)
-    assert restarts_s(testbed) == []
-
-
 def test_nothing_is_done_in_a_rescale_but_what_was_begun() -> None:
     testbed = a_job(level=2.0)
     apply_at(testbed, 50.5, StartInstance("O1", "host-1"))
