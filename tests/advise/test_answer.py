@@ -343,13 +343,3 @@ def test_an_objective_that_nothing_holds_is_said(tmp_path: Path) -> None:
     for text in (result, page):
         assert "at rest, so no number of instances brings records within 0.05 s" in text
     assert "in the figure" not in page  # it would be empty
-
-
-def test_more_instances_on_a_host_cost_less() -> None:
-    counts = np.array([4.0, 4.0, 6.0])
-    one, two = (
-        cost_of(leases_of(np.ceil(counts / n), 60.0), price_book("per_minute"), 180.0, 60.0)
-        for n in (1, 2)
-    )
-
-    assert two == pytest.approx(one / 2)

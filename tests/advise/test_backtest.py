@@ -30,6 +30,7 @@ from include.model.errors import SpecError
 from include.workloads.recordings import Recording, read_recording
 from tests.advise.synthetic import Truth, as_recording, csv, daily, of_readings, recording, without
 from tests.command_line import refused, said
+from tests.problems import problems_told
 
 REAL = Path(os.environ.get("TIDEBENCH_TEST_DATA", "TIDEBENCH_TEST_DATA is not set"))
 HPA = {"target_cpu": 0.35, "max_instances": 24}
@@ -206,10 +207,10 @@ def test_nothing_to_hold_it_against_is_refused(fitted: Recording, seen: Recordin
 def test_a_policy_that_cannot_be_says_everything_at_once(
     controller: str, options: dict[str, object], said: list[str]
 ) -> None:
-    with pytest.raises(SpecError) as error:
-        policy(controller, options, ReplayConditions(instances_at_start=1, max_instances=5))
-    assert len(error.value.problems) == len(said)
-    assert all(any(one in told for told in error.value.problems) for one in said)
+    conditions = ReplayConditions(instances_at_start=1, max_instances=5)
+    problems = problems_told(policy, controller, options, conditions)
+    assert len(problems) == len(said)
+    assert all(any(one in told for told in problems) for one in said)
 
 
 def test_a_policy_with_a_limit_keeps_to_that_of_the_job_unless_it_has_its_own() -> None:
@@ -279,7 +280,6 @@ def test_the_command_sorts_rows_where_it_is_asked_to(
     [
         (["--set", "target_cpu", "--set", "=3", "--set", "a="], ["'target_cpu'", "'=3'", "'a='"]),
         (["--set", "b=[0.3", "--set", "a={", "--set", "c"], ["'b=[0.3'", "'a={'", "'c'"]),
-        (["--controller", "hpaa"], ["Did you mean 'hpa'?"]),
         (["--set", "cpu=0.3"], ["unknown option 'cpu'"]),
         (["--map", "rates=x,lagg=y"], ["'rates'", "'lagg'"]),
         (["--map", "rate=nowhere"], ["nowhere"]),
@@ -288,7 +288,6 @@ def test_the_command_sorts_rows_where_it_is_asked_to(
         (["--set", "max_instances=1000000000"], ["has at most 2000 instances"]),
         (["--controller", "fixed", "--set", "instances_each=900000000"], ["at most 2000"]),
         (["--set", "target_cpu=nan"], ["hpa.target_cpu: must be a finite number, got 'nan'"]),
-        (["--set", "target_cpu=.nan"], ["hpa.target_cpu: must be a finite number, got nan"]),
         (["--controller", "tide", "--set", "interval_s=nan"], ["interval_s: must be a finite"]),
     ],
 )

@@ -21,6 +21,7 @@ from include.model.errors import SpecError, StoreError
 from include.workloads.recordings import Recording
 from tests.advise.synthetic import BOOK, case_of, small_request
 from tests.command_line import refused
+from tests.problems import problems_told
 
 
 @pytest.fixture
@@ -116,9 +117,7 @@ def test_what_is_missing_is_told_beside_the_columns_that_are_not_read(
     tmp_path: Path, request_: AdviceRequest
 ) -> None:
     (tmp_path / "job.csv").write_text("time_s,rate,load,lat\n0,5,40,1\n15,6,41,1\n")
-    with pytest.raises(SpecError) as caught:
-        case_of(request_)
-    told = "\n".join(caught.value.problems)
+    told = "\n".join(problems_told(case_of, request_))
     for part in ("cpu=COLUMN@percent", "latency=COLUMN@s or @ms", "not read: lat, load"):
         assert part in told
 
@@ -177,13 +176,6 @@ def test_what_is_kept_is_what_was_asked(tmp_path: Path, request_: AdviceRequest)
     assert opened.policies == kept.policies
     np.testing.assert_array_equal(opened.read.load_per_s, kept.read.load_per_s)
     assert opened.question.book.name == "mine"
-
-
-def test_nothing_is_kept_of_what_is_wrong(tmp_path: Path, request_: AdviceRequest) -> None:
-    with pytest.raises(SpecError):
-        keep_case(replace(request_, objective="soon"), tmp_path / "out")
-
-    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(
@@ -286,13 +278,6 @@ def test_what_to_paste_is_for_the_platform_that_is_asked_for_or_recorded(
     path.write_text(path.read_text().replace("instances", "task_managers", 1))
     keep_case(request_, tmp_path / "out")
     assert open_case(tmp_path / "out").question.platforms == ("flink",)
-
-
-def test_only_the_controllers_that_were_asked_for_are_tried(request_: AdviceRequest) -> None:
-    case = case_of(replace(request_, controllers=("tide", "keda")))
-
-    assert [one.name for one in case.policies][:2] == ["tide", "keda"]
-    assert {one.controller for one in case.policies} == {"tide", "keda"}
 
 
 def test_a_book_that_bills_from_when_a_host_is_up_is_refused(

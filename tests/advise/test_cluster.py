@@ -90,21 +90,6 @@ def test_an_empty_host_is_held_until_it_is_released() -> None:
     assert made.leases[0].ends_s == 1010
 
 
-def test_hosts_beyond_the_most_and_what_is_on_them_are_left_out() -> None:
-    made = cluster(max_hosts=2)
-    made.apply(decision(*new_host("new-1"), *new_host("new-2"), *new_host("new-3")), 0)
-    assert len(hosts(made)) == 2
-    assert made.running(15) == 2
-    made.apply(decision(ReleaseHost("host-1")), 20)
-    for name, instance in made.instance_samples(20, None, 0).items():
-        if instance.host == "host-1":
-            made.apply(decision(StopInstance(name)), 20)
-    made.settle(35)
-    made.apply(decision(*new_host("new-1")), 40)  # an ended lease makes room
-    assert len(hosts(made)) == 2
-    assert made.running(55) == 2
-
-
 def test_leases_go_on_and_prolonging_pays_one_btu() -> None:
     made, host, _ = one_instance()
     made.apply(decision(ProlongLease(host)), 3000)

@@ -261,13 +261,6 @@ def with_scalings(share: float, restarts: tuple[int, ...], scaled: tuple[int, ..
     return of_readings({**made.readings, "latency_s": latency})
 
 
-def test_of_few_scalings_nothing_is_concluded() -> None:
-    model = fit(with_scalings(1.4, RESTARTS, SCALED[:3]))
-
-    assert model.restart.planned_share == PLANNED_SHARE
-    assert any("fewer than 5 scalings" in note for note in model.notes)
-
-
 def test_where_only_scalings_restart_the_job_they_are_what_a_restart_is() -> None:
     model = fit(with_scalings(1.0, (), SCALED))
 

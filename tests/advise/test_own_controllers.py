@@ -13,7 +13,6 @@ from typer.testing import CliRunner
 from include.advise.candidates import policy
 from include.advise.margins import (
     KINDS,
-    BacktestError,
     margin_of,
     scaler_kind,
     share_range,
@@ -22,6 +21,7 @@ from include.advise.margins import (
 from include.advise.request import SUITABLE
 from include.cli import app
 from tests.advise.synthetic import write_small_recording
+from tests.advise.test_margins import error
 from tests.command_line import refused, said
 
 OWN = """
@@ -81,22 +81,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield folder
 
 
-def error(under: str, recorded: float) -> BacktestError:
-    return BacktestError(
-        fitted="a", fitted_under="fixed", against="b", under=under, limit_over_rest=2.0,
-        predicted_share=0.95, recorded_share=recorded, predicted_instances=10.0,
-        recorded_instances=8.0,
-    )  # fmt: skip
-
-
 def test_margins_are_of_backtests_of_the_controller_itself_or_there_are_none() -> None:
     kind = scaler_kind("of_advised:Own", {"end_to_end": 1.0})
-    none = margin_of([error("cpu", 0.93)], "fixed", kind, 2.0)
+    of_cpu = error(0.95, 0.93)
+    none = margin_of([of_cpu], "fixed", kind, 2.0)
     assert none.cost == pytest.approx(2 * 0.2)
     assert (none.share, none.backtests) == (1.0, 0)
     assert verdict(0.5, *share_range([0.99], [0.99], none.share)) == "cannot tell"
 
-    own = margin_of([error("cpu", 0.93), error(kind, 0.9)], "fixed", kind, 2.0)
+    own = margin_of([of_cpu, error(0.95, 0.9, under=kind)], "fixed", kind, 2.0)
     assert own.share == pytest.approx(2 * 0.05)
     assert own.backtests == 1
     assert {scaler_kind(name, {}) for name in SUITABLE} < set(KINDS)

@@ -78,11 +78,6 @@ def test_of_those_that_may_hold_and_cost_the_same_the_surest_is_first() -> None:
     assert [one.rank for one in rows] == [1, 2, 3, 4, 5]
 
 
-def test_only_what_was_recorded_has_rank_0() -> None:
-    rows = ranked([row(1, "a", 20, 1.0), row(2, "b", 30, 1.0)])
-    assert [policy.rank for policy in rows] == [1, 2]
-
-
 def test_one_seed_that_misses_is_enough_and_means_are_over_seeds() -> None:
     rows = ranked(
         [
