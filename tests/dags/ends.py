@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from types import SimpleNamespace
 from typing import Any
@@ -16,6 +17,24 @@ def returns(task: Any, **context: Any) -> tuple[Any, dict[str, Any]]:
     xcoms: dict[str, Any] = {}
     ti = SimpleNamespace(xcom_push=lambda key, value: xcoms.update({key: value}))
     return task.execute({"ti": ti, **context}), xcoms
+
+
+def execute(
+    task: Any,
+    *,
+    run_id: str = "one",
+    user: str | None = "someone",
+    states: Mapping[str, str | None] | None = None,
+    **context: Any,
+) -> Any:
+    """What it returns in a DAG run of this id that somebody began, with tasks in these states."""
+    whose = {"dag_id": "experiment", "run_id": run_id}
+    ti = SimpleNamespace(
+        **whose, task_id=task.task_id, get_task_states=lambda **_: {run_id: states or {}}
+    )
+    dag_run = SimpleNamespace(**whose, triggering_user_name=user)
+    usual = {"run_id": run_id, "ti": ti, "dag_run": dag_run, "params": {}}
+    return task.execute(usual | context)
 
 
 def fails_for_good(match: str | None = None) -> Told:

@@ -9,17 +9,15 @@ import pytest
 from include.experiment.form import SPECS
 from include.experiment.params import matrix_from_params
 from include.experiment.spec import RunSpec, load_spec
-from include.model.errors import SpecError
+from tests.problems import problems_told
 
 
 def matrix(most_cells: int = 300, **params: Any) -> list[RunSpec]:
     return matrix_from_params(params, most_cells)
 
 
-def problems(**params: Any) -> tuple[str, ...]:
-    with pytest.raises(SpecError) as raised:
-        matrix(**params)
-    return raised.value.problems
+def problems(**params: Any) -> list[str]:
+    return problems_told(matrix, **params)
 
 
 def test_axes_multiply_and_the_rest_holds_for_every_cell() -> None:
@@ -69,18 +67,8 @@ def test_a_problem_of_many_cells_names_a_few() -> None:
         ({"spec": "dem"}, "Did you mean 'demo'?"),
         ({"spec": "nowhere.yaml"}, "there is no file nowhere.yaml"),
         ({"controllers": []}, "controllers: is empty"),
-        ({"seeds": [-1]}, "seeds.0"),
-        ({"faults": "{"}, "faults is not JSON"),
     ],
 )
 def test_what_is_not_a_matrix_is_refused(params: dict[str, Any], message: str) -> None:
     (problem,) = problems(**params)
     assert message in problem
-
-
-def test_the_tournament_is_a_spec_that_the_form_takes() -> None:
-    cells = matrix(most_cells=1000, spec="tournament")
-    assert len({cell.topology for cell in cells}) == 4
-    pairs = {(cell.topology, cell.controller) for cell in cells}
-    assert ("trading_queries", "fugu-local") in pairs
-    assert ("manufacturing", "fugu-local") not in pairs

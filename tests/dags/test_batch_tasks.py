@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -15,7 +14,7 @@ from include.experiment.spec import RunSpec
 from include.runs.measurements.origin import origin_of
 from include.runs.stages import store_of
 from include.runs.stored import mark_code
-from tests.dags.ends import fails_for_good, is_skipped, returns
+from tests.dags.ends import execute, fails_for_good, is_skipped, returns
 
 
 @pytest.fixture
@@ -29,8 +28,7 @@ def measure(runs: Sequence[RunSpec], dag_run: str = "first") -> list[str]:
     from tidebench.batch import MeasureCell
 
     cell = {"name": "a cell", "runs": [run.to_json() for run in runs]}
-    context: Any = {"dag_run": SimpleNamespace(dag_id="experiment_batch", run_id=dag_run)}
-    done: list[str] = MeasureCell(task_id="measure_cell", cell=cell).execute(context)
+    done: list[str] = execute(MeasureCell(task_id="measure_cell", cell=cell), run_id=dag_run)
     return done
 
 
@@ -51,13 +49,9 @@ def resolve(**params: Any) -> tuple[list[dict[str, Any]], dict[str, str]]:
 def check(states: dict[str, str]) -> None:
     from tidebench.batch import CheckCells
 
-    ti = SimpleNamespace(
-        dag_id="experiment_batch", run_id="night", get_task_states=lambda **_: {"night": states}
-    )
     cells = [{"name": name, "runs": []} for name in ("first", "second", "third")]
-    context: Any = {"ti": ti}
     ways = ["measure_cell", "cell_run.wait_for_run"]
-    CheckCells(task_id="check_cells", cells=cells, measure=ways).execute(context)
+    execute(CheckCells(task_id="check_cells", cells=cells, measure=ways), states=states)
 
 
 def test_a_matrix_is_one_cell_per_run_named_after_it() -> None:
@@ -145,26 +139,23 @@ def test_tables_of_few_rows_need_no_cluster(
         lambda self, context: masters.append(self._get_hook()._connection["master"]),
     )
     measure(runs)
-    context: Any = {"params": {}}
-    spark.BuildTables(task_id="build_tables", experiment="cells").execute(context)
+    execute(spark.BuildTables(task_id="build_tables", experiment="cells"))
     assert masters == [master]
 
 
 def test_a_dag_run_that_asks_for_no_report_builds_no_tables() -> None:
     from tidebench.spark import BuildTables
 
-    context: Any = {"params": {"report": False}}
     with is_skipped(match="no report"):
-        BuildTables(task_id="build_tables", experiment="cells").execute(context)
+        execute(BuildTables(task_id="build_tables", experiment="cells"), params={"report": False})
 
 
 def test_after_a_matrix_that_could_not_be_resolved_only_the_check_of_its_cells_fails() -> None:
     from tidebench.batch import CheckCells
     from tidebench.spark import BuildTables
 
-    context: Any = {"params": {}}
     nothing: Any = None
     with is_skipped(match="resolve_matrix says why"):
-        BuildTables(task_id="build_tables", experiment="None", cells=nothing).execute(context)
+        execute(BuildTables(task_id="tables", experiment="None", cells=nothing))
     with fails_for_good(match="resolve_matrix says why"):
-        CheckCells(task_id="check_cells", cells=nothing, measure=["any"]).execute(context)
+        execute(CheckCells(task_id="check_cells", cells=nothing, measure=["any"]))

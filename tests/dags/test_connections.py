@@ -10,35 +10,27 @@ import pytest
 CONNECTION = "AIRFLOW_CONN_TIDEBENCH_RESULTS"
 
 
-def results_url(root: Path) -> str:
+@pytest.mark.parametrize(
+    ("connection", "url"),
+    [
+        ("", "sqlite:///{root}/results.db"),
+        (
+            "postgres://reporter:p%40ss-word@db:5433/results?sslmode=require",
+            "postgresql+psycopg://reporter:p%40ss-word@db:5433/results?sslmode=require",
+        ),
+        ('{"conn_type": "sqlite", "host": "/data/all.db"}', "sqlite:////data/all.db"),
+    ],
+    ids=["beside the data", "with password, port and options", "a file"],
+)
+def test_results_go_to_sqlite_beside_the_data_unless_a_connection_says_otherwise(
+    connection: str, url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     from tidebench.connections import results_database_url
 
-    return results_database_url(root)
-
-
-def test_results_go_to_sqlite_beside_the_data_unless_a_connection_says_otherwise(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
     monkeypatch.delenv(CONNECTION, raising=False)
-    assert results_url(tmp_path) == f"sqlite:///{tmp_path}/results.db"
-
-
-def test_a_postgres_connection_keeps_its_password_port_and_options(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setenv(
-        CONNECTION, "postgres://reporter:p%40ss-word@db:5433/results?sslmode=require"
-    )
-    assert results_url(tmp_path) == (
-        "postgresql+psycopg://reporter:p%40ss-word@db:5433/results?sslmode=require"
-    )
-
-
-def test_a_sqlite_connection_names_its_file(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setenv(CONNECTION, '{"conn_type": "sqlite", "host": "/data/all.db"}')
-    assert results_url(tmp_path) == "sqlite:////data/all.db"
+    if connection:
+        monkeypatch.setenv(CONNECTION, connection)
+    assert results_database_url(tmp_path) == url.format(root=tmp_path)
 
 
 @pytest.mark.parametrize(

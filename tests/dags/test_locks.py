@@ -3,30 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
 from include.experiment.params import run_from_params
+from tests.dags.ends import execute
 
-UNDER_WAY = {"first", "second", "third"}
+States = dict[str, str]
 
 
 @pytest.fixture
-def under_way(data_root: Path, monkeypatch: pytest.MonkeyPatch) -> set[str]:
-    """Ids of the DAG runs that are under way; taking one out ends it."""
-    from tidebench import locks
-
-    under_way = set(UNDER_WAY)
-
-    def count(dag_id: str, run_id: str, *states: str) -> int:
-        assert dag_id == "experiment"
-        assert set(states) == {"queued", "running"}
-        return int(run_id in under_way)
-
-    monkeypatch.setattr(locks, "count_dag_runs", count)
-    return under_way
+def under_way(dag_runs: States) -> States:
+    """States of the DAG runs that are under way; taking one out ends it."""
+    dag_runs.update(first="running", second="queued", third="running")
+    return dag_runs
 
 
 def passes(
@@ -49,48 +39,45 @@ def passes(
     task = AcquireExperimentLock(
         task_id="wait_for_turn", experiment=experiment, places=places, **whose
     )
-    context: Any = {
-        "ti": SimpleNamespace(dag_id="experiment", run_id=dag_run),
-        "params": {"report": report},
-        "dag_run": SimpleNamespace(triggering_user_name=user),
-    }
     try:
-        task.execute(context)
+        execute(task, run_id=dag_run, user=user, params={"report": report})
     except TaskDeferred:
         return False
     return True
 
 
-def test_of_one_experiment_the_second_waits_until_the_first_is_over(under_way: set[str]) -> None:
+def test_of_one_experiment_the_second_waits_until_the_first_is_over(
+    under_way: States,
+) -> None:
     assert passes("first", 1)
     assert passes("first", 1), "a retry has it already"
     assert not passes("second", 2)
-    under_way.remove("first")
+    under_way.pop("first")
     assert passes("second", 2)
     assert not passes("third", 3)
 
 
-def test_experiments_go_on_side_by_side(under_way: set[str]) -> None:
+def test_experiments_go_on_side_by_side(under_way: States) -> None:
     assert passes("first", 1, experiment="mine")
     assert passes("second", 1, experiment="yours")
 
 
-def test_without_a_report_only_the_same_run_is_waited_for(under_way: set[str]) -> None:
+def test_without_a_report_only_the_same_run_is_waited_for(under_way: States) -> None:
     assert passes("first", 1)
     assert passes("second", 2, report=False)
     assert not passes("third", 2, report=False)
     assert not passes("third", 1, report=False)
-    under_way.remove("second")
+    under_way.pop("second")
     assert passes("third", 2, report=False)
 
 
-def test_who_has_to_wait_takes_nothing_meanwhile(under_way: set[str]) -> None:
+def test_who_has_to_wait_takes_nothing_meanwhile(under_way: States) -> None:
     assert passes("first", 1, report=False)
     assert not passes("second", 1), "its run is taken, its report is free"
     assert passes("third", 3)
 
 
-def test_a_run_is_removed_when_no_dag_run_is_at_work_on_it(under_way: set[str]) -> None:
+def test_a_run_is_removed_when_no_dag_run_is_at_work_on_it(under_way: States) -> None:
     assert passes("first", 1, report=False)
     assert not passes("second", 1, removes=True)
     assert passes("second", 2, removes=True)
@@ -98,7 +85,7 @@ def test_a_run_is_removed_when_no_dag_run_is_at_work_on_it(under_way: set[str]) 
 
 
 def test_what_is_tried_on_the_command_line_neither_waits_nor_is_waited_for(
-    under_way: set[str],
+    under_way: States,
 ) -> None:
     assert passes("first", 1, user="dag_test")
     assert passes("second", 1)
@@ -107,7 +94,7 @@ def test_what_is_tried_on_the_command_line_neither_waits_nor_is_waited_for(
 
 @pytest.mark.parametrize("damage", ["", "{", "[1]", '{"report": 3}', "\x00\x00"])
 def test_a_file_that_a_power_cut_has_damaged_is_nobodys_turn(
-    damage: str, under_way: set[str], data_root: Path
+    damage: str, under_way: States, data_root: Path
 ) -> None:
     assert passes("first", 1)
     (data_root / "shared" / "turns.json").write_text(damage)
@@ -115,16 +102,18 @@ def test_a_file_that_a_power_cut_has_damaged_is_nobodys_turn(
     assert not passes("third", 3), "the file is whole again"
 
 
-def test_so_many_measure_at_a_time_whatever_their_experiments(under_way: set[str]) -> None:
+def test_so_many_measure_at_a_time_whatever_their_experiments(under_way: States) -> None:
     assert passes("first", 1, experiment="mine", places=2)
     assert passes("second", 1, experiment="yours", places=2)
     assert passes("second", 1, experiment="yours", places=2), "a retry has its place already"
     assert not passes("third", 1, experiment="theirs", places=2)
-    under_way.remove("first")
+    under_way.pop("first")
     assert passes("third", 1, experiment="theirs", places=2)
 
 
-def test_who_waits_for_a_report_takes_no_place_from_those_who_bring_it(under_way: set[str]) -> None:
+def test_who_waits_for_a_report_takes_no_place_from_those_who_bring_it(
+    under_way: States,
+) -> None:
     assert passes("first", 1), "a matrix"
     assert not passes("second", 2, places=1), "its report is taken"
     assert passes("third", 3, report=False, places=1), "a cell of the matrix"

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -12,7 +10,7 @@ from include.results.reports.publish import publish
 from include.results.reports.results import runs_of
 from include.runs.measurements.store import RunStore
 from tests.builders_staged import RUN, let_pass, stage
-from tests.dags.ends import fails_for_good, is_skipped
+from tests.dags.ends import execute, fails_for_good, is_skipped
 
 
 @pytest.fixture
@@ -34,15 +32,14 @@ def url(folder: Path) -> str:
 def resolve(*runs: str, experiment: str = "demo") -> list[str]:
     from tidebench.removal import ResolveRuns
 
-    context: Any = {"params": {"experiment": experiment, "runs": list(runs)}}
-    return ResolveRuns(task_id="resolve_runs", experiment=experiment).execute(context)
+    params = {"experiment": experiment, "runs": list(runs)}
+    return execute(ResolveRuns(task_id="resolve_runs", experiment=experiment), params=params)
 
 
 def remove(*runs: str) -> None:
     from tidebench.removal import RemoveRuns
 
-    context: Any = {}
-    RemoveRuns(task_id="remove_runs", experiment="demo", run_ids=list(runs)).execute(context)
+    execute(RemoveRuns(task_id="remove_runs", experiment="demo", run_ids=list(runs)))
 
 
 def test_a_name_that_is_not_there_is_told_before_anything_is_waited_for(folder: Path) -> None:
@@ -74,6 +71,5 @@ def test_without_a_run_there_is_no_report_to_build(folder: Path) -> None:
 
     remove(RUN, "other")
     assert not (folder / "published").exists()
-    context: Any = {"params": {}, "ti": SimpleNamespace()}
     with is_skipped(match="no complete run is left"):
-        BuildTables(task_id="build_tables", experiment="demo").execute(context)
+        execute(BuildTables(task_id="build_tables", experiment="demo"))

@@ -36,7 +36,7 @@ from include.runs.stages import deploy, provision, replay_arrivals, store_of
 from include.runs.stored import mark_code
 from include.testbeds import TESTBEDS
 from tests.builders_staged import let_pass, stage
-from tests.dags.ends import fails_for_good, returns
+from tests.dags.ends import execute, fails_for_good, returns
 
 if TYPE_CHECKING:
     from tidebench.stage import Stage
@@ -85,9 +85,8 @@ def test_a_set_up_that_fails_says_why_and_not_what_its_clean_up_met(data_root: P
     mark_code(store_of(run, data_root), run)
     store_of(run, data_root).run_json.write_text("{}")
     task = ProvisionTestbed(task_id="provision_testbed", run=run.to_json())
-    context: Any = {"dag_run": SimpleNamespace(dag_id="experiment", run_id="one")}
     with fails_for_good(match="with other inputs"):
-        task.execute(context)
+        execute(task)
 
 
 def test_windows_are_named_by_their_minutes_and_the_last_ends_with_the_run() -> None:
@@ -111,9 +110,8 @@ def test_everything_wrong_with_a_form_of_advice_is_told_before_anything_is_kept(
     from tidebench.advice import ResolveAdvice
 
     params = {"name": "mine", "recording": str(tmp_path / "no.csv"), "objective": "soon"}
-    context: Any = {"params": params}
     with fails_for_good(match="cannot read 'soon'") as refused:
-        ResolveAdvice(task_id="resolve_advice").execute(context)
+        execute(ResolveAdvice(task_id="resolve_advice"), params=params)
     assert "there is no file" in str(refused.value)
     assert not list(data_root.iterdir())
 
@@ -151,12 +149,8 @@ def test_a_task_that_is_ended_by_hand_stops_at_once_and_commits_nothing(
 
     window = {"index": 0, "name": "the only one"}
     task = ControlWindow(task_id="control_window", run=deployed.to_json(), window=window)
-    ti = SimpleNamespace(
-        dag_id="experiment", run_id="r", task_id="control_window", get_task_states=lambda **_: {}
-    )
-    context: Any = {"ti": ti, "dag_run": SimpleNamespace(triggering_user_name="somebody")}
     with ended_by_hand(task, after_s=0.3):
-        task.execute(context)
+        execute(task)
     assert not store_of(deployed, data_root).commit(0).exists()
 
 
@@ -173,9 +167,8 @@ def test_a_task_stops_although_c_code_dropped_the_first_attempt(deployed: RunSpe
                 time.sleep(0.01)
 
     task = InC(task_id="in_c", run=deployed.to_json())
-    context: Any = {}
     with ended_by_hand(task, after_s=0.3):
-        task.execute(context)
+        execute(task)
 
 
 @pytest.mark.parametrize(
@@ -203,12 +196,7 @@ def test_a_run_in_real_time_that_was_cut_short_is_released_once_more(
     monkeypatch.setattr(tasks, "STOPPING_S", 0.0)
     release = tasks.ReleaseTestbed(task_id="release_testbed", run=deployed.to_json())
     monkeypatch.setattr(release, "work", lambda run, root: released.append(run.run_id))
-    states = {f"control_window_{index}": state for index, state in enumerate(control)}
-    ti = SimpleNamespace(
-        dag_id="experiment", run_id="r", get_task_states=lambda dag_id, run_ids: {"r": states}
-    )
-    context: Any = {"ti": ti}
-    release.execute(context)
+    execute(release, states={f"control_window_{i}": state for i, state in enumerate(control)})
     assert released == [deployed.run_id] * releases
 
 
@@ -240,9 +228,7 @@ def test_a_dag_run_whose_run_was_left_out_publishes_the_others_and_then_fails(
         whose = named_as(kind, run)
         task = PublishReport(task_id="publish_report", experiment="mine", **whose)
         events.append(OutletEventAccessors())
-        dag_run = SimpleNamespace(dag_id="experiment", run_id="r")
-        context: Any = {"dag_run": dag_run, "outlet_events": events[-1]}
-        task.execute(context)
+        execute(task, outlet_events=events[-1])
 
     publish(other)
     assert len(events[-1]) == len(PUBLISHED)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from importlib import import_module
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,38 +12,27 @@ import pytest
 from include.model.errors import StoreError
 from include.runs.stages import run_all
 from tests.builders import run_spec
+from tests.dags.ends import execute
 
 RUN = run_spec(experiment="waits", controller="fixed", btu_min=1, duration_min=2)
 CELL = {"name": RUN.run_id, "runs": [RUN.to_json()]}
 
 
 @pytest.fixture
-def states(data_root: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+def states(dag_runs: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     """States of DAG runs by their ids; the triggerer looks again at once."""
-    from tidebench import locks, runs, waiting
-
-    states: dict[str, str] = {}
-
-    def count(dag_id: str, run_id: str, *wanted: str) -> int:
-        return int(states.get(run_id) in wanted)
+    from tidebench import waiting
 
     monkeypatch.setattr(waiting, "POLL_EVERY_S", 0.0)
-    for module in (locks, runs):
-        monkeypatch.setattr(module, "count_dag_runs", count)
-    return states
+    return dag_runs
 
 
 def defer(task: Any, dag_run: str) -> Any:
     """What the task leaves to the triggerer."""
     from airflow.sdk.exceptions import TaskDeferred
 
-    context = {
-        "ti": SimpleNamespace(dag_id="experiment", run_id=dag_run),
-        "params": {},
-        "dag_run": SimpleNamespace(triggering_user_name="someone"),
-    }
     with pytest.raises(TaskDeferred) as raised:
-        task.execute(context)
+        execute(task, run_id=dag_run)
     return raised.value
 
 
@@ -157,14 +145,3 @@ def test_a_look_that_fails_is_no_end_of_the_wait(
     event = asyncio.run(event_after(trigger, 3, lambda: states.update(first="success")))
     assert isinstance(event, TaskSuccessEvent)
     assert trigger.logged >= {repr(error)}
-
-
-def test_a_wait_that_takes_too_long_fails_for_good(states: dict[str, str]) -> None:
-    from airflow.sdk.exceptions import AirflowFailException, AirflowSensorTimeout
-
-    from tidebench.locks import AcquireExperimentLock
-
-    task = AcquireExperimentLock(task_id="wait_for_turn", experiment="waits")
-    failure = {"error": "Trigger timeout"}
-    with pytest.raises((AirflowSensorTimeout, AirflowFailException)):
-        task.resume_execution("__fail__", failure, {})

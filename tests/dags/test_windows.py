@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,7 +12,7 @@ import pytest
 from include.experiment.params import run_from_params
 from include.experiment.spec import RunSpec
 from include.runs.stages import control_windows, deploy, provision, replay_arrivals
-from tests.dags.ends import fails_for_good
+from tests.dags.ends import execute, fails_for_good
 
 
 @pytest.fixture
@@ -38,14 +37,7 @@ def begin(index: int, *, user: str | None = None, **states: str | None) -> Any:
         run=a_run().to_json(),
         window={"index": index, "name": f"window {index}"},
     )
-    ti = SimpleNamespace(
-        dag_id="experiment",
-        run_id="manual",
-        task_id="control_window",
-        get_task_states=lambda **_: {"manual": states},
-    )
-    context: Any = {"ti": ti, "dag_run": SimpleNamespace(triggering_user_name=user)}
-    return task.execute(context)
+    return execute(task, user=user, states=states)
 
 
 def seconds_until_it_looks_again(index: int, **more: Any) -> float:
