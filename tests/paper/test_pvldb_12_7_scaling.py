@@ -180,19 +180,6 @@ def test_a_cold_start_has_one_instance_a_warm_one_what_was_needed() -> None:
 
 
 @pytest.mark.parametrize("filter_name", FILTERS)
-def test_any_filter_stands_in_front_of_the_threshold_on_the_queue(filter_name: str) -> None:
-    queue = Filtered(setting=SETTING, filter=filter_name, rule="waiting")
-
-    def long_queue(now_s: float) -> Observation:
-        observation = cluster(now_s, 0.5, 0.5)
-        return replace(observation, operators={"O1": a_sample("O1", waiting_items=2000)})
-
-    decision = decide(queue, *(long_queue(i * 0.5) for i in range(60)))
-    assert kinds(decision) == [LeaseHost, StartInstance, LeaseHost, StartInstance]
-    assert "2000 > 250 items wait" in decision.steps[0].because
-
-
-@pytest.mark.parametrize("filter_name", FILTERS)
 def test_memory_goes_through_json_and_on(filter_name: str) -> None:
     controller = Filtered(setting=SETTING, filter=filter_name)
     memory = controller.initial_memory()

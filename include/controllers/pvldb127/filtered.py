@@ -19,7 +19,7 @@ from include.controllers.plan import Plan
 from include.controllers.pvldb127.filters.base import Filter, FilterMemory, Measured, Pure
 from include.controllers.pvldb127.filters.ekf import Ekf
 from include.controllers.pvldb127.filters.weierstrass import Weierstrass
-from include.controllers.pvldb127.rules import InstanceChange, Rule, Utilisation, Waiting
+from include.controllers.pvldb127.rules import InstanceChange, Utilisation, metrics_of
 from include.model.decision import Decision, Reason, Why
 from include.model.errors import below_0, not_above_0
 from include.model.observation import InstanceSample, Observation
@@ -40,7 +40,7 @@ class FilteredMemory:
 
 @dataclass(frozen=True, kw_only=True)
 class Filtered:
-    """``filter`` is pure, weierstrass or ekf; ``rule`` is utilisation or waiting.
+    """``filter`` is pure, weierstrass or ekf.
 
     An operator is scaled when its filter is through its bootstrapping and, with
     ``waits_for_handover``, while no instance of it is stopping: that one hands over its state,
@@ -57,15 +57,11 @@ class Filtered:
 
     setting: Setting
     filter: str = "pure"
-    rule: str = "utilisation"
     interval_s: float = 0.0
     """0: every monitoring period."""
     scale_up_above: float = 0.80
     scale_down_below: float = 0.45
     aim_between: float = 0.5
-    scale_up_above_items: float = 250
-    scale_up_twice_above_items: float = 1250
-    scale_down_below_items: float = 1
     waits_for_handover: bool = True
     stops_by_ready: bool = False
     starting_counts: bool = True
@@ -94,14 +90,16 @@ class Filtered:
             object.__setattr__(self, "interval_s", self.setting.monitor_every_s)
 
     def problems(self) -> Iterator[str]:
-        for name, names in (("filter", FILTERS), ("rule", RULES)):
-            if getattr(self, name) not in names:
-                yield f"{name} must be one of {', '.join(names)}, got {getattr(self, name)!r}"
+        if self.filter not in FILTERS:
+            yield f"filter must be one of {', '.join(FILTERS)}, got {self.filter!r}"
         above_0 = ("variance_s2", "window_s", "cpu_noise", "q_floor")
         yield from not_above_0(self, *above_0)
         yield from below_0(self, "dead_time_s", "warm_instances", "scales_every_s")
-        if self.rule in RULES:
-            yield from RULES[self.rule](self).problems()
+        yield from self._rule.problems()
+
+    @property
+    def _rule(self) -> Utilisation:
+        return Utilisation(self.scale_up_above, self.scale_down_below, self.aim_between)
 
     def initial_instances(self) -> Mapping[str, int]:
         """What an earlier run needed (warm start), else what the topology starts with."""
@@ -116,7 +114,7 @@ class Filtered:
 
     def decide(self, memory: FilteredMemory, seen: Observation) -> tuple[FilteredMemory, Decision]:
         """Filter every operator, then scale those whose estimate leaves its thresholds."""
-        kept, changes = self._verdicts(memory, seen, RULES[self.rule](self))
+        kept, changes = self._verdicts(memory, seen)
         detail = next((f"; {name}: {one.why}" for name, one in changes.items()), "")
         idle = Why(
             Reason.NOTHING_TO_DO if changes else Reason.NO_MEASUREMENT,
@@ -157,12 +155,12 @@ class Filtered:
         )
 
     def _verdicts(
-        self, memory: FilteredMemory, seen: Observation, rule: Rule
+        self, memory: FilteredMemory, seen: Observation
     ) -> tuple[FilterMemory, dict[str, InstanceChange]]:
-        measured = measure(seen, rule, seen.now_s - memory.seen_s)
+        measured = measure(seen, seen.now_s - memory.seen_s)
         if measured is None:
             return memory.filtered, {}
-        chosen = FILTERS[self.filter](self)
+        chosen, rule = FILTERS[self.filter](self), self._rule
         kept, estimate = chosen.step(memory.filtered, measured)
         ready = measured.count() - measured.starting
         rows = zip(
@@ -176,7 +174,7 @@ class Filtered:
         }
 
     def _judge(
-        self, rule: Rule, total: Sequence[float], count: int, ready: int, counts: bool
+        self, rule: Utilisation, total: Sequence[float], count: int, ready: int, counts: bool
     ) -> InstanceChange:
         """What the rule says of an operator with ``count`` instances, ``ready`` of them at work."""
         if not self.starting_counts:
@@ -231,18 +229,12 @@ FILTERS: Mapping[str, Callable[[Filtered], Filter]] = {
     "weierstrass": lambda o: Weierstrass(o.variance_s2, o.window_s),
     "ekf": _ekf,
 }
-RULES: Mapping[str, Callable[[Filtered], Rule]] = {
-    "utilisation": lambda o: Utilisation(o.scale_up_above, o.scale_down_below, o.aim_between),
-    "waiting": lambda o: Waiting(
-        o.scale_up_above_items, o.scale_up_twice_above_items, o.scale_down_below_items
-    ),
-}
 
 
 _name = attrgetter("instance")
 
 
-def measure(seen: Observation, rule: Rule, since_s: float) -> Measured | None:
+def measure(seen: Observation, since_s: float) -> Measured | None:
     """The metrics of every ready instance that was read; None when there is none (section 2.1).
 
     An operator without any is left out: what was not measured is not zero. So is a metric that
@@ -257,7 +249,7 @@ def measure(seen: Observation, rule: Rule, since_s: float) -> Measured | None:
     for name, sample in sorted(seen.operators.items()):
         serving = seen.serving(name)
         ready = sorted((one for one in serving if one.ready), key=_name)
-        read = rule.measure(sample, ready)
+        read = [metrics_of(one) for one in ready]
         complete = [row for row in read if row is not None]
         if not complete or since_s <= 0:
             continue

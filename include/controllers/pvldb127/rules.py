@@ -1,14 +1,13 @@
-"""Threshold rules: how many instances an operator should have, given what a filter believes."""
+"""The threshold rule: how many instances an operator should have, given what a filter believes."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 from include.model.decision import Reason, Why
-from include.model.observation import InstanceSample, OperatorSample
+from include.model.observation import InstanceSample
 
 METRICS = ("CPU", "memory")
 
@@ -19,27 +18,6 @@ class InstanceChange:
 
     count: int
     why: Why
-
-
-class Rule(Protocol):
-    """What is measured of an instance, and what follows from its sum over the instances."""
-
-    def problems(self) -> Iterator[str]:
-        """Thresholds that make no sense, each with what to do."""
-        ...
-
-    def measure(
-        self, sample: OperatorSample, ready: Sequence[InstanceSample]
-    ) -> list[tuple[float, ...] | None]:
-        """The metrics of every ready instance; None where the monitor could not read it."""
-        ...
-
-    def judge(self, total: Sequence[float], instances: int, *, counts: bool) -> InstanceChange:
-        """``total`` of each metric over the ``instances``, those that start included.
-
-        With ``counts`` the totals are estimates that tell how many instances are needed.
-        """
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,21 +47,12 @@ class Utilisation:
         if not 0 < self.aim_between <= 1:
             yield f"aim_between must be above 0 and at most 1, got {self.aim_between:g}"
 
-    def measure(
-        self, sample: OperatorSample, ready: Sequence[InstanceSample]
-    ) -> list[tuple[float, ...] | None]:
-        """CPU, and memory where it is measured."""
-        return [
-            None
-            if one.cpu_share is None
-            else (one.cpu_share,)
-            if one.memory_share is None
-            else (one.cpu_share, one.memory_share)
-            for one in ready
-        ]
-
     def judge(self, total: Sequence[float], instances: int, *, counts: bool) -> InstanceChange:
-        """One more or fewer, or as many as the highest total needs."""
+        """One more or fewer, or as many as the highest total needs.
+
+        ``total`` of each metric over the ``instances``, those that start included. With ``counts``
+        the totals are estimates that tell how many instances are needed.
+        """
         averages = [value / instances for value in total]
         needed = math.ceil(max(total) / self.aim_at - 1e-9)
         highest = max(range(len(averages)), key=lambda i: averages[i])
@@ -102,38 +71,9 @@ class Utilisation:
         return InstanceChange(max(change, 1 - instances), why)
 
 
-@dataclass(frozen=True, slots=True)
-class Waiting:
-    """The threshold baseline of PeerJ CS 141 on the number of waiting items."""
-
-    scale_up_above_items: float = 250
-    scale_up_twice_above_items: float = 1250
-    scale_down_below_items: float = 1
-
-    def problems(self) -> Iterator[str]:
-        limits = (
-            self.scale_down_below_items, self.scale_up_above_items, self.scale_up_twice_above_items,
-        )  # fmt: skip
-        if list(limits) != sorted(limits):
-            yield (
-                "scale_down_below_items, scale_up_above_items and scale_up_twice_above_items must "
-                f"rise, got {limits}"
-            )
-
-    def measure(
-        self, sample: OperatorSample, ready: Sequence[InstanceSample]
-    ) -> list[tuple[float, ...] | None]:
-        """The instance's part of what waits for the operator."""
-        return [(sample.waiting_items / len(ready),)] * len(ready)
-
-    def judge(self, total: Sequence[float], instances: int, *, counts: bool) -> InstanceChange:
-        """One or two more, or one fewer."""
-        waiting = total[0]
-        if waiting > self.scale_up_above_items:
-            more = 2 if waiting > self.scale_up_twice_above_items else 1
-            detail = f"{waiting:.0f} > {self.scale_up_above_items:g} items wait"
-            return InstanceChange(more, Why(Reason.QUEUE_LONG, detail))
-        if waiting < self.scale_down_below_items:
-            detail = f"{waiting:.0f} < {self.scale_down_below_items:g} items wait"
-            return InstanceChange(-min(1, instances - 1), Why(Reason.QUEUE_SHORT, detail))
-        return InstanceChange(0, Why(Reason.NOTHING_TO_DO, f"{waiting:.0f} items wait"))
+def metrics_of(instance: InstanceSample) -> tuple[float, ...] | None:
+    """CPU, and memory where it is measured; None where the monitor could not read the instance."""
+    cpu, memory = instance.cpu_share, instance.memory_share
+    if cpu is None:
+        return None
+    return (cpu,) if memory is None else (cpu, memory)
