@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field, fields
-from typing import Any, Generic, TypeVar
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
 
 
 @dataclass(slots=True, kw_only=True)
@@ -58,14 +57,6 @@ def _number(name: str) -> int:
     return int(number) if number.isdecimal() else 0
 
 
-def _plain(some: Iterable[FleetHost | FleetInstance]) -> list[dict[str, Any]]:
-    """Fields of each record. ``asdict`` takes ten times as long, for copies of plain values."""
-    each, names = list(some), list[str]()
-    if each:
-        names = [column.name for column in fields(each[0])]
-    return [{name: getattr(item, name) for name in names} for item in each]
-
-
 H = TypeVar("H", bound=FleetHost)
 I = TypeVar("I", bound=FleetInstance)  # noqa: E741
 
@@ -102,21 +93,3 @@ class Fleet(Generic[H, I]):
             for instance in self.instances.values()
             if instance.serves and instance.successor == number
         ]
-
-    def to_plain(self) -> dict[str, Any]:
-        return {
-            "hosts": [host | {"images": [*host["images"]]} for host in _plain(self.hosts.values())],
-            "instances": _plain(self.instances.values()),
-            "hosts_leased": self.hosts_leased,
-            "instances_started": self.instances_started,
-        }
-
-    @classmethod
-    def from_plain(cls, plain: dict[str, Any], host: type[H], instance: type[I]) -> Fleet[H, I]:
-        """The inverse of :meth:`to_plain`."""
-        return cls(
-            {row["number"]: host(**row) for row in plain["hosts"]},
-            {row["number"]: instance(**row) for row in plain["instances"]},
-            plain["hosts_leased"],
-            plain["instances_started"],
-        )

@@ -1,13 +1,41 @@
-"""Plain values of a snapshot as an array of JSON bytes."""
+"""State as plain values, and these as an array of JSON bytes in a snapshot."""
 
 from __future__ import annotations
 
 import json
-from typing import Any
+from functools import cache
+from typing import Annotated, Any, ClassVar, get_type_hints
 
 import numpy as np
+from numpy.typing import NDArray
+from pydantic import PlainSerializer, PlainValidator, TypeAdapter
 
 from include.model.errors import StoreError
+
+_AS_LIST = PlainValidator(np.array), PlainSerializer(np.ndarray.tolist)
+I64 = Annotated[NDArray[np.int64], *_AS_LIST]
+F64 = Annotated[NDArray[np.float64], *_AS_LIST]
+
+
+class Stored:
+    """Has attributes that a snapshot keeps; their annotations say how they are read again."""
+
+    __slots__ = ()
+    STORED: ClassVar[tuple[str, ...]]
+
+    def to_plain(self) -> dict[str, Any]:
+        types = self._types()
+        return {name: types[name].dump_python(getattr(self, name)) for name in self.STORED}
+
+    def load_plain(self, plain: dict[str, Any]) -> None:
+        for name, kind in self._types().items():
+            setattr(self, name, kind.validate_python(plain[name]))
+
+    @classmethod
+    @cache
+    def _types(cls) -> dict[str, TypeAdapter[Any]]:
+        hints = get_type_hints(cls, include_extras=True)
+        return {name: TypeAdapter(hints[name]) for name in cls.STORED}
 
 
 def packed(plain: dict[str, Any], version: int) -> np.ndarray:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pydantic import TypeAdapter
+
 from include.testbeds.flink.calibration import FlinkCalibration
 from include.testbeds.flink.fleet import FlinkFleet, FlinkHost, FlinkInstance, by_operator, wanted
 from include.testbeds.flink.instances import Starts
@@ -84,7 +86,8 @@ def test_one_that_migrates_runs_until_its_copy_can():
 
 def test_a_fleet_is_the_same_after_a_file():
     fleet = a_fleet(booked=[("a", 1)])
-    assert FlinkFleet.from_plain(fleet.to_plain(), FlinkHost, FlinkInstance) == fleet
+    stored = TypeAdapter(FlinkFleet)
+    assert stored.validate_json(stored.dump_json(fleet)) == fleet
 
 
 def test_the_plan_has_a_line_per_operator_and_host():

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from itertools import cycle
 
 import docker  # type: ignore[import-untyped]
+from pydantic import TypeAdapter
 
 from include.testbeds.live.engine import API_VERSION, INSTANCE_LABEL, RUN_LABEL
 from include.testbeds.live.files import read_json, run_folder
@@ -40,7 +41,7 @@ class Victim:
     def fleet(self) -> LiveFleet:
         """Hosts and instances as of the last change."""
         plain = read_json(run_folder(self.run) / "state.json")["fleet"]
-        return LiveFleet.from_plain(plain, LiveHost, LiveInstance)
+        return TypeAdapter(LiveFleet).validate_python(plain)
 
     def instance(self, operator: str) -> tuple[LiveInstance, LiveHost]:
         """One that works, and where."""
@@ -63,7 +64,7 @@ class Victim:
     def calm(self) -> bool:
         """Whether everything is up, at most one host of each operator works, and little waits."""
         plain = read_json(run_folder(self.run) / "state.json")
-        fleet = LiveFleet.from_plain(plain["fleet"], LiveHost, LiveInstance)
+        fleet = self.fleet
         instances = list(fleet.instances.values())
         return (
             not plain["reading"]["missed"]

@@ -12,6 +12,7 @@ import sys
 from dataclasses import replace
 
 import pytest
+from pydantic import TypeAdapter
 
 from include.experiment.params import run_from_params
 from include.experiment.run import resolve
@@ -94,7 +95,8 @@ def test_a_fleet_survives_a_file():
     host = LiveHost(number=1, id="7", flavor="f", ordered_s=0.0, paid_until_s=60.0, images=["i"])
     instance = LiveInstance(number=3, operator="O1", host=1, started_s=2.0, successor=4)
     fleet = LiveFleet({1: host}, {3: instance}, 3)
-    assert LiveFleet.from_plain(fleet.to_plain(), LiveHost, LiveInstance) == fleet
+    stored = TypeAdapter(LiveFleet)
+    assert stored.validate_json(stored.dump_json(fleet)) == fleet
     assert fleet.instance("O1-3").name == "O1-3"
     fleet.instances[3].stopped_s = 5.0
     assert fleet.instance("O1-3") is None

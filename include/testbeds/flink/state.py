@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
 from include.testbeds.base import TestbedConfig
@@ -153,6 +152,3 @@ class FlinkState(RunRecord[FlinkHost, FlinkInstance]):
         """Somebody looks after the run."""
         self.folder.mkdir(parents=True, exist_ok=True)
         (self.folder / HEARTBEAT).touch()
-
-    def _fleet_of(self, plain: dict[str, Any]) -> FlinkFleet:
-        return FlinkFleet.from_plain(plain, FlinkHost, FlinkInstance)

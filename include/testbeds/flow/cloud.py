@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 from include.model.decision import LeaseHost
 from include.model.errors import CapacityExhausted
@@ -15,6 +14,8 @@ from include.testbeds.virtual.fleet import VirtualHost, VirtualInstance
 @dataclass(slots=True)
 class FlowCloud(VirtualCloud):
     """Hosts and instances, and who replaces whom. Times are microseconds of the run."""
+
+    STORED = (*VirtualCloud.STORED, "replaces", "downs_us", "hot_us", "restarts", "ups_us")
 
     calibration: FlowCalibration
     faults: FlowFaults
@@ -104,23 +105,6 @@ class FlowCloud(VirtualCloud):
         self.pauses_us, self._changes_us, self._stops = [], [], []
         for at_s, down_s in self.faults.restarts:
             self.restart_job(us(at_s), us(down_s))
-
-    def to_plain(self) -> dict[str, Any]:
-        own = {
-            "replaces": list(self.replaces.items()),
-            "downs_us": self.downs_us,
-            "hot_us": self.hot_us,
-            "restarts": self.restarts,
-            "ups_us": self.ups_us,
-        }
-        return VirtualCloud.to_plain(self) | own
-
-    def load_plain(self, plain: dict[str, Any]) -> None:
-        VirtualCloud.load_plain(self, plain)
-        self.replaces = dict(plain["replaces"])
-        self.downs_us, self.restarts = plain["downs_us"], plain["restarts"]
-        self.ups_us = [tuple(up) for up in plain["ups_us"]]
-        self.hot_us = [tuple(period) for period in plain["hot_us"]]
 
     def lease(self, action: LeaseHost, now_us: int) -> VirtualHost:
         """Order a host. Raises CapacityExhausted when all are leased."""

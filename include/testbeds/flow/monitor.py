@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from include.model.observation import TenantSample
@@ -63,6 +64,8 @@ class CpuWindows:
 @dataclass(slots=True, kw_only=True)
 class FlowMonitor(VirtualMonitor):
     """Reads queues, fleet and tenants."""
+
+    STORED = (*VirtualMonitor.STORED, "windows")
 
     queues: FluidQueues
     sampler: ItemSampler
@@ -182,25 +185,12 @@ class FlowMonitor(VirtualMonitor):
         return VirtualMonitor.makers(self) | {"tenant": _tenants_table}
 
     def to_plain(self) -> dict[str, Any]:
-        tenants = [
-            (one.tenant, one.latency_ms, one.tail_latency_ms, one.juice)
-            for one in self.tenants.samples.values()
-        ]
-        windows = {
-            "added": list(self.windows.added.items()),
-            "shown": list(self.windows.shown.items()),
-        }
-        return VirtualMonitor.to_plain(self) | {"tenants": tenants, "windows": windows}
+        tenants = msgspec.to_builtins(self.tenants.samples)
+        return VirtualMonitor.to_plain(self) | {"tenants": tenants}
 
     def load_plain(self, plain: dict[str, Any]) -> None:
         VirtualMonitor.load_plain(self, plain)
-        of = plain["windows"]
-        self.windows.added = {number: tuple(sums) for number, sums in of["added"]}
-        self.windows.shown = {number: tuple(shares) for number, shares in of["shown"]}
-        self.tenants.samples = {
-            name: TenantSample(tenant=name, latency_ms=latency, tail_latency_ms=tail, juice=juice)
-            for name, latency, tail, juice in plain["tenants"]
-        }
+        self.tenants.samples = msgspec.convert(plain["tenants"], dict[str, TenantSample])
 
 
 def _tenants_table(taken: list[tuple[Any, ...]]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from include.testbeds.fleet import Fleet
 from include.testbeds.live.record import H, I, RunRecord
 from include.testbeds.snapshots import packed, unpacked
 
-SNAPSHOT_VERSION = 3
+SNAPSHOT_VERSION = 4
 ROUNDING_S = 1e-6
 DEPLOY_WITHIN_S = 300.0
 LEAD_S = 2.0

@@ -115,7 +115,7 @@ class LiveReconciler:
 
     def reconcile(self) -> float:
         state = self._state
-        before = state.fleet.to_plain()
+        before = state.to_plain()
         answers = self._containers()
         for host in state.fleet.leased():
             self._settle_host(host)
@@ -128,7 +128,7 @@ class LiveReconciler:
         for host in state.fleet.leased():
             if host.releasing and not state.fleet.on_host(host.number):
                 self._end(host)
-        if state.fleet.to_plain() != before:
+        if state.to_plain() != before:
             state.save()
         state.touch()
         self._forget_removed_hosts()

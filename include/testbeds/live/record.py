@@ -100,8 +100,8 @@ H = TypeVar("H", bound=LeasedHost)
 I = TypeVar("I", bound=OrderedInstance)  # noqa: E741
 
 
-NOT_AS_THEY_ARE = ("config", "calibration", "hosts", "fleet")
-"""Fields of a record that are given anew to every process, or stored in a form of their own."""
+NOT_STORED = ("config", "calibration", "hosts")
+"""Fields of a record that are given anew to every process."""
 
 
 class RunRecord(Generic[H, I]):
@@ -122,7 +122,6 @@ class RunRecord(Generic[H, I]):
         if plain is None:
             return False
         self.clock.started_us = plain.pop("started_us")
-        self.fleet = self._fleet_of(plain.pop("fleet"))
         for name, value in plain.items():
             setattr(self, name, self._stored[name].validate_python(value))
         return bool(self.clock.started_us)
@@ -130,15 +129,12 @@ class RunRecord(Generic[H, I]):
     def to_plain(self) -> dict[str, Any]:
         """What is in a snapshot of it."""
         own = {name: kind.dump_python(getattr(self, name)) for name, kind in self._stored.items()}
-        return {"started_us": self.clock.started_us, "fleet": self.fleet.to_plain(), **own}
+        return {"started_us": self.clock.started_us, **own}
 
     @cached_property
     def _stored(self) -> dict[str, TypeAdapter[Any]]:
         kinds = get_type_hints(type(self)).items()
-        return {name: TypeAdapter(kind) for name, kind in kinds if name not in NOT_AS_THEY_ARE}
-
-    def _fleet_of(self, plain: dict[str, Any]) -> Fleet[H, I]:
-        raise NotImplementedError
+        return {name: TypeAdapter(kind) for name, kind in kinds if name not in NOT_STORED}
 
     def begin(self, in_s: float) -> None:
         """The run starts in so many seconds of the wall, with what is there now."""

@@ -56,6 +56,3 @@ class RunState(RunRecord[LiveHost, LiveInstance]):
         if not self.folder.is_dir():
             write_json(self.folder / ORIGIN, self.hosts.origin())
         (self.folder / HEARTBEAT).touch()
-
-    def _fleet_of(self, plain: dict[str, Any]) -> LiveFleet:
-        return LiveFleet.from_plain(plain, LiveHost, LiveInstance)

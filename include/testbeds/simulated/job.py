@@ -13,13 +13,14 @@ takes as long as the last instance needs to take part (:meth:`QueueingNetwork.ch
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from include.testbeds.simulated import kernel
 from include.testbeds.simulated.network import I64, LATER_US, QueueingNetwork
+from include.testbeds.snapshots import Stored
 from include.testbeds.virtual.calibration import WholeRescale
 from include.testbeds.virtual.cloud import VirtualCloud, us
 from include.testbeds.virtual.fleet import VirtualInstance
@@ -27,16 +28,16 @@ from include.testbeds.virtual.fleet import VirtualInstance
 AGAIN_US = 500_000
 """How soon a checkpoint that is not possible yet is tried again."""
 USUAL_PERMILLE = 1000
-NUMBERS = (
-    "rescales", "paused_us", "up_us", "was_up_us", "retry_us", "asked_us", "hot_until_us",
-    "hot_permille", "changes",
-)  # fmt: skip
-"""What a snapshot keeps beside who is to join."""
 
 
 @dataclass(slots=True)
-class WholeJob:
+class WholeJob(Stored):
     """Who runs, and who is to join or to leave with the next rescale."""
+
+    STORED = (
+        "rescales", "changes", "paused_us", "up_us", "was_up_us", "retry_us", "asked_us",
+        "hot_until_us", "hot_permille", "joins_us",
+    )  # fmt: skip
 
     settings: WholeRescale
     network: QueueingNetwork
@@ -161,18 +162,3 @@ class WholeJob:
             one.host = hosts[min(place // slots, len(hosts) - 1)].number
             slot = self.network.slot(one.row, one.number)
             self.network.state.servers[one.row, slot, kernel.HOST] = one.host
-
-    def arrays(self) -> dict[str, np.ndarray]:
-        """What cannot be computed again, for a snapshot."""
-        joins = [[*pair] for pair in self.joins_us.items()]
-        return {
-            "job": np.array([getattr(self, name) for name in NUMBERS]),
-            "job_joins_us": np.array(joins, dtype=np.int64).reshape(-1, 2),
-        }
-
-    def load(self, arrays: Mapping[str, np.ndarray]) -> None:
-        """Continue from :meth:`arrays`."""
-        # Snapshots from before there were hot phases end earlier.
-        for name, value in zip(NUMBERS, arrays["job"].tolist(), strict=False):
-            setattr(self, name, value)
-        self.joins_us = dict(arrays["job_joins_us"].tolist())

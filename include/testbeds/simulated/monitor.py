@@ -9,7 +9,7 @@ import numpy as np
 from include.model.host import Capacity
 from include.testbeds.simulated import kernel
 from include.testbeds.simulated.network import LATER_US, QueueingNetwork
-from include.testbeds.virtual.busy import F64, I64
+from include.testbeds.snapshots import F64, I64
 from include.testbeds.virtual.fleet import VirtualFleet
 from include.testbeds.virtual.monitor import Noise, VirtualMonitor
 

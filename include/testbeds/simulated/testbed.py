@@ -15,10 +15,11 @@ from include.testbeds.simulated.build import build_network
 from include.testbeds.simulated.job import USUAL_PERMILLE, WholeJob
 from include.testbeds.simulated.monitor import SimulatedMonitor
 from include.testbeds.simulated.network import QueueingNetwork
+from include.testbeds.snapshots import packed, unpacked
 from include.testbeds.virtual.calibration import VirtualCalibration, VirtualFaults
 from include.testbeds.virtual.cloud import VirtualCloud, us
 from include.testbeds.virtual.fleet import VirtualHost, VirtualInstance
-from include.testbeds.virtual.testbed import NEVER_US, VirtualTestbed
+from include.testbeds.virtual.testbed import NEVER_US, SNAPSHOT_VERSION, VirtualTestbed
 
 
 @dataclass(slots=True)
@@ -227,9 +228,12 @@ class SimulatedTestbed(VirtualTestbed):
     # ------------------------------------------------------------- recording
 
     def arrays(self) -> dict[str, np.ndarray]:
-        return self.network.arrays() | (self.job.arrays() if self.job else {})
+        arrays = self.network.arrays()
+        if self.job:
+            arrays["job"] = packed(self.job.to_plain(), SNAPSHOT_VERSION)
+        return arrays
 
     def load_arrays(self, arrays: Mapping[str, np.ndarray]) -> None:
         self.network.load(arrays)
         if self.job:
-            self.job.load(arrays)
+            self.job.load_plain(unpacked(arrays["job"], SNAPSHOT_VERSION))

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from include.testbeds.columns import numbered
+from include.testbeds.snapshots import F64, I64
 
-I64 = NDArray[np.int64]
-F64 = NDArray[np.float64]
 Shares = tuple[float, float]
 
 
@@ -20,24 +17,24 @@ class BusyMeter:
     """Adds up busy time since :meth:`begin_anew`; keeps the last shares until a new reading."""
 
     operators: int
-    shares: list[Shares | None] = field(init=False)
+    shares: list[Shares | None] = field(default_factory=list)
     """By operator: mean share of its instances and the highest; None without a ready instance."""
-    _unread: list[tuple[I64, I64, F64, F64]] = field(default_factory=list)
+    unread: list[tuple[I64, I64, F64, F64]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        self.shares = [None] * self.operators
+        self.shares = self.shares or [None] * self.operators
 
     def read(self, operator: I64, instance: I64, busy_s: F64, there_s: F64) -> None:
         """Add a period: seconds that each instance worked, and could have worked."""
         could = there_s > 0
         if could.any():
-            self._unread.append((operator[could], instance[could], busy_s[could], there_s[could]))
+            self.unread.append((operator[could], instance[could], busy_s[could], there_s[could]))
 
     def latest_shares(self) -> list[Shares | None]:
         """Shares since :meth:`begin_anew`; the previous ones without a reading since."""
-        if self._unread:
+        if self.unread:
             operator, instance, busy_s, there_s = map(
-                np.concatenate, zip(*self._unread, strict=True)
+                np.concatenate, zip(*self.unread, strict=True)
             )
             numbers, row = numbered(instance)
             operator_of = np.zeros(len(numbers), dtype=np.int64)
@@ -59,18 +56,7 @@ class BusyMeter:
         return self.shares
 
     def begin_anew(self) -> None:
-        self._unread = []
-
-    def to_plain(self) -> dict[str, Any]:
-        unread = [[column.tolist() for column in reading] for reading in self._unread]
-        return {"shares": self.shares, "unread": unread}
-
-    def load_plain(self, plain: dict[str, Any]) -> None:
-        self.shares = [None if share is None else (share[0], share[1]) for share in plain["shares"]]
-        self._unread = [
-            (np.array(operator), np.array(instance), np.array(busy_s), np.array(there_s))
-            for operator, instance, busy_s, there_s in plain["unread"]
-        ]
+        self.unread = []
 
 
 @dataclass(slots=True)
@@ -87,15 +73,3 @@ class Watch:
     def begun(cls, operators: int) -> Watch:
         nothing = np.zeros((2, operators), dtype=np.int64)
         return cls(nothing, nothing.copy(), BusyMeter(operators))
-
-    def to_plain(self) -> dict[str, Any]:
-        return {
-            "observed": self.observed.tolist(),
-            "seen_recorded": self.recorded.tolist(),
-            "busy": self.busy.to_plain(),
-        }
-
-    def load_plain(self, plain: dict[str, Any]) -> None:
-        self.observed = np.array(plain["observed"])
-        self.recorded = np.array(plain["seen_recorded"])
-        self.busy.load_plain(plain["busy"])

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from operator import itemgetter
-from typing import Any
+from typing import Any, ClassVar
 
 from include.model.decision import LeaseHost
 from include.testbeds.base import TestbedConfig
 from include.testbeds.columns import as_columns
+from include.testbeds.snapshots import Stored
 from include.testbeds.virtual.calibration import VirtualCalibration, VirtualFaults
 from include.testbeds.virtual.draws import Draws
 from include.testbeds.virtual.fleet import VirtualFleet, VirtualHost, VirtualInstance
@@ -27,8 +28,10 @@ def us(time_s: float) -> int:
 
 
 @dataclass(slots=True)
-class VirtualCloud:
+class VirtualCloud(Stored):
     """Leases hosts and starts instances. Times are microseconds since the run began."""
+
+    STORED: ClassVar[tuple[str, ...]] = ("fleet", "pauses_us", "over_us")
 
     config: TestbedConfig
     calibration: VirtualCalibration
@@ -211,19 +214,6 @@ class VirtualCloud:
         self, now_us: int, activity: str, operator: str = "", instance: str = "", host: str = ""
     ) -> None:
         self.activities.append((now_us / 1e6, activity, operator, instance, host))
-
-    def to_plain(self) -> dict[str, Any]:
-        """Plain values for a snapshot; measured rows must have been taken."""
-        return {
-            "fleet": self.fleet.to_plain(),
-            "pauses_us": self.pauses_us,
-            "over_us": list(self.over_us.items()),
-        }
-
-    def load_plain(self, plain: dict[str, Any]) -> None:
-        self.fleet = VirtualFleet.from_plain(plain["fleet"], VirtualHost, VirtualInstance)
-        self.pauses_us = [tuple(pause) for pause in plain["pauses_us"]]
-        self.over_us = {row: (times, total_us) for row, (times, total_us) in plain["over_us"]}
 
     def take_tables(self, now_us: int) -> dict[str, dict[str, Any]]:
         """Activities, events and pauses since the last call, as columns; no empty tables."""

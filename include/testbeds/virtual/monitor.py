@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -13,7 +13,8 @@ from include.model.compliance import LEVELS
 from include.model.observation import HostSample, InstanceSample, OperatorSample
 from include.model.topology import Topology
 from include.testbeds.base import ACTS, LAST_DURATIONS
-from include.testbeds.virtual.busy import F64, I64, Watch
+from include.testbeds.snapshots import F64, I64, Stored
+from include.testbeds.virtual.busy import Watch
 from include.testbeds.virtual.calibration import VirtualCalibration
 from include.testbeds.virtual.draws import Draws
 from include.testbeds.virtual.fleet import VirtualHost, VirtualInstance
@@ -83,15 +84,19 @@ class Noise:
 
 
 @dataclass(slots=True, kw_only=True)
-class VirtualMonitor:
+class VirtualMonitor(Stored):
     """Keeps the last reading, and measured columns until they are taken."""
+
+    STORED: ClassVar[tuple[str, ...]] = (
+        "reading", "counted", "recorded", "busy_s", "watches", "_durations_ms",
+    )  # fmt: skip
 
     topology: Topology
     noise: Noise
     names: tuple[str, ...] = field(init=False)
     """Operators in flow order: the rows of all arrays."""
     reading: VirtualReading = field(init=False)
-    counted: np.ndarray = field(init=False)
+    counted: I64 = field(init=False)
     """(2, operators): items that had arrived and were completed at the last reading."""
     recorded: I64 = field(init=False)
     """(2, operators): recorded items so far, and the late ones among them."""
@@ -265,39 +270,5 @@ class VirtualMonitor:
     def to_plain(self) -> dict[str, Any]:
         """Plain values for a snapshot; measured rows must have been taken."""
         self.catch_up()
-        reading = self.reading
-        return {
-            "waiting": reading.waiting,
-            "longest": reading.longest,
-            "oldest_s": reading.oldest_s,
-            "capacity": reading.capacity,
-            "instance": list(reading.instance.items()),
-            "host": list(reading.host.items()),
-            "missed": reading.missed,
-            "durations_ms": self.durations_ms(),
-            "counted": self.counted.tolist(),
-            "recorded": self.recorded.tolist(),
-            "busy_s": self.busy_s.tolist(),
-            **self.watches[ACTS].to_plain(),
-            **self._other_watches(),
-        }
-
-    def _other_watches(self) -> dict[str, Any]:
-        plain = {by: watch.to_plain() for by, watch in self.watches.items() if by != ACTS}
-        return {"watches": plain} if plain else {}
-
-    def load_plain(self, plain: dict[str, Any]) -> None:
-        self.reading = VirtualReading(
-            waiting=plain["waiting"],
-            longest=plain["longest"],
-            oldest_s=plain["oldest_s"],
-            capacity=plain["capacity"],
-            instance={number: tuple(shares) for number, shares in plain["instance"]},
-            host={number: tuple(shares) for number, shares in plain["host"]},
-            missed=plain["missed"],
-        )
-        self._durations_ms = [tuple(last) for last in plain["durations_ms"]]
-        self.counted = np.array(plain["counted"])
-        self.recorded, self.busy_s = np.array(plain["recorded"]), np.array(plain["busy_s"])
-        for by, watch in {ACTS: plain, **plain.get("watches", {})}.items():
-            self._watch(by).load_plain(watch)
+        self.durations_ms()
+        return Stored.to_plain(self)
