@@ -11,7 +11,6 @@ from dataclasses import asdict
 from include.files.whole import changed_s
 from include.model.compliance import LEVELS
 from include.model.errors import TestbedError
-from include.testbeds.base import LAST_DURATIONS
 from include.testbeds.flink.instances import (
     LAG_MS,
     Counted,
@@ -29,6 +28,7 @@ from include.testbeds.flink.rows import ItemRow, RowFile, bounds_of, counts, row
 from include.testbeds.flink.state import FlinkReading, FlinkState
 from include.testbeds.live.operators.wire import now_us
 from include.testbeds.live.processes import process_stat
+from include.testbeds.live.samples import busy_share
 
 TICKS_S = os.sysconf("SC_CLK_TCK")
 LAST_CHECKPOINT_WITHIN_S = 60.0
@@ -152,9 +152,8 @@ class FlinkMonitor:
             reading.lags[key] = list(line.lags)
             reading.busy_of[key] = line.busy_us / 1e6 * scale
             passed_s = (reading.wall_us - before.wall_us) / 1e6 * scale
-            if key in before.busy_of and passed_s > 0:
-                share = (reading.busy_of[key] - before.busy_of[key]) / passed_s
-                share = round(min(1.0, max(0.0, share)), 4)
+            share = busy_share(key, reading.busy_of, before.busy_of, passed_s)
+            if share is not None:
                 reading.busiest[each.operator] = max(share, reading.busiest.get(each.operator, 0.0))
         for name in self._state.operators:
             now_s = busy[name] / 1e6 * scale
@@ -171,11 +170,7 @@ class FlinkMonitor:
         for name, rows in new.items():
             rows.sort(key=lambda row: row.done_us)
             durations_ms = [(row.done_us - row.sent_us) / 1000 * scale for row in rows]
-            late = sum(each > self._late_ms[name] for each in durations_ms)
-            reading.recorded[name] = reading.recorded.get(name, 0) + len(rows)
-            reading.late[name] = reading.late.get(name, 0) + late
-            last = reading.durations_ms.get(name, [])
-            reading.durations_ms[name] = [*last, *durations_ms][-LAST_DURATIONS:]
+            reading.record(name, durations_ms, self._late_ms[name])
 
     def _hand_over(self) -> Counter[str]:
         """Keep rows that are certain to count: a checkpoint after them is complete.
@@ -273,12 +268,12 @@ class FlinkMonitor:
         """How busy each instance was since the last reading, of those that were read then."""
         passed_s = (reading.wall_us - before.wall_us) / 1e6 * self._state.clock.scale
         shares = {}
-        for key, busy_s in reading.busy_of.items():
+        for key in reading.busy_of:
             graph, operator, number = key.rsplit(" ", 2)
             names = self._state.names.get(graph, {}).get(operator, [])
-            if key in before.busy_of and int(number) < len(names) and passed_s > 0:
-                share = (busy_s - before.busy_of[key]) / passed_s
-                shares[names[int(number)]] = round(min(1.0, max(0.0, share)), 4)
+            share = busy_share(key, reading.busy_of, before.busy_of, passed_s)
+            if share is not None and int(number) < len(names):
+                shares[names[int(number)]] = share
         return shares
 
     # ------------------------------------------------------------------------ end

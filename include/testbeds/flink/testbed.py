@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from msgspec import structs
+
 from include.files.whole import write_bytes
 from include.model.decision import Decision, LeaseHost, Outcome
 from include.model.errors import TestbedError, TestbedNotReady
@@ -22,11 +24,14 @@ from include.testbeds.flink.reap import give_back_run
 from include.testbeds.flink.reconciler import FlinkReconciler
 from include.testbeds.flink.state import PROVIDER, FlinkState, kept_logs
 from include.testbeds.live.real_time import DEPLOY_WITHIN_S, LEAD_S, RealTimeTestbed, Watch
-from include.testbeds.live.samples import late_share
+from include.testbeds.live.samples import operator_samples
 
 
 class FlinkTestbed(RealTimeTestbed[FlinkHost, FlinkInstance]):
     """A run on TaskManagers of this machine."""
+
+    _host_type = FlinkHost
+    _instance_type = FlinkInstance
 
     def __init__(self, config: TestbedConfig) -> None:
         calibration = FlinkCalibration.model_validate(config.calibration)
@@ -86,20 +91,10 @@ class FlinkTestbed(RealTimeTestbed[FlinkHost, FlinkInstance]):
             time.sleep(rest_s)
 
     def lease(self, action: LeaseHost) -> FlinkHost:
-        state, now_s = self._state, self._state.now_s()
+        state = self._state
         if len(state.fleet.leased()) >= state.config.max_hosts:
             raise TestbedError(f"all {state.config.max_hosts} hosts are leased")
-        host = FlinkHost(
-            number=state.fleet.hosts_leased + 1,
-            flavor=action.flavor,
-            ordered_s=now_s,
-            paid_until_s=now_s + state.config.btu_s,
-            images=list(state.operators),
-        )
-        return self._keep_lease(host)
-
-    def _ordered(self, number: int, operator: str, host: int, started_s: float) -> FlinkInstance:
-        return FlinkInstance(number=number, operator=operator, host=host, started_s=started_s)
+        return self._keep_lease(action, state.now_s(), images=list(state.operators))
 
     # --------------------------------------------------------------- reading
 
@@ -113,26 +108,20 @@ class FlinkTestbed(RealTimeTestbed[FlinkHost, FlinkInstance]):
             "busy_s": reading.busy_s,
             "wall": {"us": reading.wall_us},
         }
-        return {name: self._operator(name, before) for name in state.operators}, now
+        samples = operator_samples(state.config.topology, reading, before)
+        return {name: self._of_engine(one, before) for name, one in samples.items()}, now
 
-    def _operator(self, name: str, before: Watch) -> OperatorSample:
-        state, reading = self._state, self._state.reading
-        waits_known = state.calibration.queue == "heap"
-        return OperatorSample(
-            operator=name,
-            waiting_items=reading.waiting[name],
-            durations_ms=tuple(reading.durations_ms.get(name, ())),
-            arrived_items=reading.arrived[name] - before["arrived"].get(name, 0),
-            completed_items=reading.completed[name] - before["completed"].get(name, 0),
+    def _of_engine(self, sample: OperatorSample, before: Watch) -> OperatorSample:
+        """With what an engine says beside what a broker does."""
+        name, reading = sample.operator, self._state.reading
+        waits_known = self._state.calibration.queue == "heap"
+        return structs.replace(
+            sample,
             longest_queue_items=reading.longest[name] if waits_known else None,
             capacity=reading.busiest.get(name),
             busy_share=self._busy_share(name, before),
             busiest_share=reading.busiest.get(name),
-            arrived_in_all=reading.arrived[name],
-            completed_in_all=reading.completed[name],
-            busy_in_all_s=reading.busy_s[name],
             oldest_waits_s=reading.oldest_s[name] if waits_known else None,
-            late_share=late_share(name, reading, before),
         )
 
     def _busy_share(self, name: str, before: Watch) -> float | None:

@@ -10,7 +10,6 @@ import redis
 
 from include.model.compliance import LEVELS
 from include.model.errors import TestbedError
-from include.testbeds.base import LAST_DURATIONS
 from include.testbeds.live.broker import TROUBLE, why_blocked
 from include.testbeds.live.hosts.provider import Usage
 from include.testbeds.live.operators.wire import Sample, now_us
@@ -83,13 +82,9 @@ class LiveMonitor:
                 about = (done_s, sample.operator, sample.instance)
                 rows.append((*about, duration_ms, wait_ms, age_ms, sample.number))
         state.journal.append("processing_duration", rows)
-        for sample in samples:
-            name, limit_ms = sample.operator, self._late_ms[sample.operator]
-            reading.recorded[name] = reading.recorded.get(name, 0) + 1
-            reading.late[name] = reading.late.get(name, 0) + (sample.duration_ms > limit_ms)
         for sample in sorted(samples, key=lambda sample: sample.done_us):
-            last = reading.durations_ms.get(sample.operator, [])
-            reading.durations_ms[sample.operator] = [*last, sample.duration_ms][-LAST_DURATIONS:]
+            name = sample.operator
+            reading.record(name, [sample.duration_ms], self._late_ms[name])
 
     def _keep_queues(self, counts: ItemCounts, reading: LiveReading, before: LiveReading) -> None:
         instances = [

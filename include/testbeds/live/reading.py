@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+
+from include.testbeds.base import LAST_DURATIONS
 
 
 @dataclass(slots=True)
@@ -32,3 +35,11 @@ class LiveReading:
     """Whether broker or Redis did not answer."""
     blocked_since_us: int = 0
     """Time of the first reading since which the broker blocks publishers; 0 if it does not."""
+
+    def record(self, operator: str, durations_ms: Sequence[float], limit_ms: float) -> None:
+        """Count items that are done, the last one last; those above the limit are late."""
+        late = sum(each > limit_ms for each in durations_ms)
+        self.recorded[operator] = self.recorded.get(operator, 0) + len(durations_ms)
+        self.late[operator] = self.late.get(operator, 0) + late
+        last = self.durations_ms.get(operator, [])
+        self.durations_ms[operator] = [*last, *durations_ms][-LAST_DURATIONS:]

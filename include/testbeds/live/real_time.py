@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from include.model.decision import Decision, MigrateInstance, Outcome
+from include.model.decision import Decision, LeaseHost, MigrateInstance, Outcome
 from include.model.errors import StoreError, TestbedError
 from include.model.observation import HostSample, InstanceSample, Observation, OperatorSample
 from include.testbeds.actions import Actuator, carry_out
@@ -49,6 +49,9 @@ class Reconciler(Protocol):
 
 class RealTimeTestbed(Testbed, Actuator[H, I]):
     """A run in wall time. Its processes share a record."""
+
+    _host_type: type[H]
+    _instance_type: type[I]
 
     def __init__(self, record: RunRecord[H, I], monitor: Monitor, reconciler: Reconciler) -> None:
         if not record.run:
@@ -153,19 +156,24 @@ class RealTimeTestbed(Testbed, Actuator[H, I]):
         record = self._record
         record.fleet.instances_started += 1
         number, now_s = record.fleet.instances_started, record.now_s()
-        instance = self._ordered(number, operator, host.number, now_s)
+        instance = self._instance_type(
+            number=number, operator=operator, host=host.number, started_s=now_s
+        )
         record.fleet.instances[number] = instance
         record.save()
         record.log(activity, operator, instance.name, host.name)
         return instance
 
-    def _ordered(self, number: int, operator: str, host: int, started_s: float) -> I:
-        """The record of an instance that was ordered now."""
-        raise NotImplementedError
-
-    def _keep_lease(self, host: H) -> H:
+    def _keep_lease(self, action: LeaseHost, ordered_s: float, **others: Any) -> H:
         """A host was ordered; its number is the next one."""
         record = self._record
+        host = self._host_type(
+            number=record.fleet.hosts_leased + 1,
+            flavor=action.flavor,
+            ordered_s=ordered_s,
+            paid_until_s=ordered_s + record.config.btu_s,
+            **others,
+        )
         record.fleet.hosts_leased = host.number
         record.fleet.hosts[host.number] = host
         record.save()

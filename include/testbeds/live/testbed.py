@@ -29,6 +29,9 @@ from include.testbeds.live.state import RunState
 class LiveTestbed(RealTimeTestbed[LiveHost, LiveInstance]):
     """A run on leased Docker hosts. Processes come and go; ``RunState`` is what they share."""
 
+    _host_type = LiveHost
+    _instance_type = LiveInstance
+
     def __init__(
         self,
         config: TestbedConfig,
@@ -88,23 +91,13 @@ class LiveTestbed(RealTimeTestbed[LiveHost, LiveInstance]):
 
     def lease(self, action: LeaseHost) -> LiveHost:
         state, now_s = self._state, self._state.now_s()
-        host = LiveHost(
-            number=state.fleet.hosts_leased + 1,
-            id=state.hosts.lease(state.config.flavor),
-            flavor=action.flavor,
-            ordered_s=now_s,
-            paid_until_s=now_s + state.config.btu_s,
-        )
-        return self._keep_lease(host)
+        return self._keep_lease(action, now_s, id=state.hosts.lease(state.config.flavor))
 
     def migrate(
         self, instance: LiveInstance, host: LiveHost, action: MigrateInstance
     ) -> LiveInstance:
         instance.overlaps = action.overlaps
         return super().migrate(instance, host, action)
-
-    def _ordered(self, number: int, operator: str, host: int, started_s: float) -> LiveInstance:
-        return LiveInstance(number=number, operator=operator, host=host, started_s=started_s)
 
     # --------------------------------------------------------------- reading
 
