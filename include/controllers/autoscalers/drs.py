@@ -33,19 +33,9 @@ class Station:
 
     def sojourn_s(self, servers: int) -> float:
         """Mean time of a visit in M/M/k by Erlang's C formula; infinite when it is overloaded."""
-        blocked = 1.0
+        offered, blocked = self.arrived_per_s / self.served_per_s, 1.0
         for count in range(1, servers + 1):  # Erlang B, one server more at a time
-            blocked = self.blocked_next(count, blocked)
-        return self.sojourn_when(servers, blocked)
-
-    def blocked_next(self, servers: int, blocked: float) -> float:
-        """Erlang B of so many servers from that of one fewer."""
-        offered = self.arrived_per_s / self.served_per_s
-        return offered * blocked / (servers + offered * blocked)
-
-    def sojourn_when(self, servers: int, blocked: float) -> float:
-        """The same as :meth:`sojourn_s`, from Erlang B."""
-        offered = self.arrived_per_s / self.served_per_s
+            blocked = offered * blocked / (count + offered * blocked)
         spare_per_s = servers * self.served_per_s - self.arrived_per_s
         if offered >= servers or spare_per_s <= 0:  # rounding may say only one of the two
             return math.inf
@@ -56,59 +46,38 @@ class Station:
         return waits / spare_per_s + 1 / self.served_per_s
 
 
-class Growing:
-    """A station that gets one server after the other, without counting from the first each time."""
-
-    def __init__(self, station: Station) -> None:
-        """With the fewest servers that it can do with."""
-        self._station, self.servers, blocked = station, station.least, 1.0
-        for count in range(1, self.servers + 1):
-            blocked = station.blocked_next(count, blocked)
-        self._look_ahead(station.sojourn_when(self.servers, blocked), blocked)
-
-    def add(self) -> None:
-        self.servers += 1
-        self._look_ahead(self._after_s, self._blocked_after)
-
-    def _look_ahead(self, now_s: float, blocked: float) -> None:
-        of, after = self._station, self.servers + 1
-        self._blocked_after = of.blocked_next(after, blocked)
-        self._after_s = of.sojourn_when(after, self._blocked_after)
-        self.time_s = of.visits * now_s
-        """What its visits take of the time of an item of the sources."""
-        self.gain_s = of.visits * (now_s - self._after_s)
-        """What one server more saves every item of the sources."""
-
-
 class Greedy:
     """Servers given one at a time to the station where one saves most, from the least counts on."""
 
     def __init__(self, stations: Mapping[str, Station]) -> None:
         """Every station gets as few as it can do with."""
-        self._names = list(stations)
-        self._growing = [Growing(one) for one in stations.values()]
-        self._times_s = [one.time_s for one in self._growing]
-        self._best = [(-one.gain_s, place) for place, one in enumerate(self._growing)]
+        self._stations = stations
+        self.servers = {name: one.least for name, one in stations.items()}
+        self._times_s = {
+            name: one.visits * one.sojourn_s(self.servers[name]) for name, one in stations.items()
+        }
+        self._best = [self._one_more(place, name) for place, name in enumerate(stations)]
         heapq.heapify(self._best)  # of equals the first station comes first
-        self.total = sum(one.servers for one in self._growing)
-        """Servers in all."""
+        self.total = sum(self.servers.values())
 
-    @property
-    def servers(self) -> dict[str, int]:
-        return {name: one.servers for name, one in zip(self._names, self._growing, strict=True)}
+    def _one_more(self, place: int, name: str) -> tuple[float, int, str, float]:
+        """What one server more saves every item of the sources, below 0 for the heap, and what the
+        visits of one take then."""
+        one, servers = self._stations[name], self.servers[name]
+        now_s, after_s = one.sojourn_s(servers), one.sojourn_s(servers + 1)
+        return -one.visits * (now_s - after_s), place, name, one.visits * after_s
 
     @property
     def sojourn_s(self) -> float:
         """Mean time of an item of the sources in the network."""
-        return sum(self._times_s)
+        return sum(self._times_s.values())
 
     def give_one(self) -> None:
-        place = self._best[0][1]
-        one = self._growing[place]
-        one.add()
+        _, place, name, time_s = self._best[0]
+        self.servers[name] += 1
         self.total += 1
-        self._times_s[place] = one.time_s
-        heapq.heapreplace(self._best, (-one.gain_s, place))
+        self._times_s[name] = time_s
+        heapq.heapreplace(self._best, self._one_more(place, name))
 
 
 def sojourn_s(stations: Mapping[str, Station], servers: Mapping[str, int]) -> float:
