@@ -140,8 +140,6 @@ def test_the_runtime_makes_room_for_a_move_and_keeps_the_host_all_the_same() -> 
 def test_a_host_given_back_serves_no_longer_than_it_is_paid_for() -> None:
     observation = cluster_of({"h1": "O1", "h2": "O1"}, idle("O1"), hosts=[ending("h2", 40)])
     assert actions(RUNTIME, observation) == (serving("i2", 40.0), ReleaseHost("h2"))
-    graceful = BtuRuntime(setting=a_setting(), serves_on=False)
-    assert actions(graceful, observation) == (StopInstance("i2"), ReleaseHost("h2"))
 
 
 def test_the_runtime_moves_nothing_to_a_host_that_still_boots() -> None:
@@ -168,14 +166,13 @@ def test_the_runtime_keeps_the_first_host_that_ends_after_an_order(
 
 
 def test_the_runtime_counts_the_longest_queue_with_what_instances_hold() -> None:
-    def starts(waiting_items: int, longest: int, **options: bool) -> int:
+    def starts(waiting_items: int, longest: int) -> int:
         sample = structs.replace(late("O1", waiting_items), longest_queue_items=longest)
         observation = cluster_of({"h1": "O1"}, sample)
-        return len(actions(BtuRuntime(setting=a_setting(), **options), observation))
+        return len(actions(BtuRuntime(setting=a_setting()), observation))
 
     assert [starts(40, items) for items in (50, 51, 250, 251)] == [0, 1, 1, 2]
     assert starts(400, 50) == 0
-    assert starts(400, 50, of_broker=False) == 2
 
 
 def test_the_preprint_shrinks_a_late_operator_that_the_final_version_spares() -> None:

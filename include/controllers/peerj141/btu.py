@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -22,7 +22,6 @@ from include.controllers.peerj141.reclaim import (
     UTILITIES,
     AllOperators,
     Candidate,
-    Positive,
     Weights,
 )
 from include.controllers.peerj141.upscaling import (
@@ -72,7 +71,7 @@ class Standings:
     ``scalings_before`` has an entry for every operator of the topology.
     """
 
-    names: Mapping[str, int]
+    names: Sequence[str]
     places: NDArray[np.int64]
     durations_ms: NDArray[np.float64]
     slos_ms: NDArray[np.float64]
@@ -170,7 +169,7 @@ class Btu:
             zip(*rows, strict=True) if rows else [()] * 5
         )
         return Standings(
-            names={name: i for i, name in enumerate(names)},
+            names=names,
             places=np.array(places, dtype=np.int64),
             durations_ms=np.array(durations_ms),
             slos_ms=np.array(slos_ms),
@@ -182,7 +181,7 @@ class Btu:
         """What is counted of the utilities after the steps of a plan."""
         return lambda plan: self.counted(self.utilities(plan, standings))
 
-    def utilities(self, plan: Plan, standings: Standings) -> Positive:
+    def utilities(self, plan: Plan, standings: Standings) -> dict[str, float]:
         """Positive utilities (Algorithm 3) after the steps of the plan, in topology order."""
         scalings = standings.scalings_before + plan.scalings
         among = self.all_operators(plan.counts, int(scalings.sum()))
@@ -197,7 +196,8 @@ class Btu:
             among,
             Weights(penalty_per_item=self.penalty_per_item),
         )
-        return Positive(standings.names, values)
+        both = zip(standings.names, values.tolist(), strict=True)
+        return {name: value for name, value in both if value > 0}
 
     def all_operators(self, instances: NDArray[np.int64], scalings: int) -> AllOperators:
         """Minimum and maximum of o_# and the sum of o_s, as Algorithm 3 reads them."""

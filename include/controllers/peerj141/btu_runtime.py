@@ -33,18 +33,16 @@ class RoundMemory(BtuMemory):
 class BtuRuntime(Btu):
     """Stops and moves without simulating first; each method says how it differs from the paper.
 
-    Read in visp-streaming/runtime: ``ReasonerBTU``, ``ReasonerUtility``, ``Monitor``. With
-    ``serves_on`` a stopped or moved instance works until the next tick: it would end when a file
-    below "~" exists (``Receiver`` of visp-streaming/processingNodes), which Java does not expand,
-    and is killed by ``ProcessingNodeManagement``. ``of_broker`` counts queues as ``Monitor``: the
-    longest one, with what instances hold of it. With ``boot_blocks`` a boot holds up the round,
+    Read in visp-streaming/runtime: ``ReasonerBTU``, ``ReasonerUtility``, ``Monitor``. A stopped or
+    moved instance works until the next tick: it would end when a file below "~" exists
+    (``Receiver`` of visp-streaming/processingNodes), which Java does not expand, and is killed by
+    ``ProcessingNodeManagement``. Queues are counted as by ``Monitor``: the longest one, with what
+    instances hold of it. With ``boot_blocks`` a boot holds up the round,
     there is one every ``round_s``, and ``interval_s`` is how often it looks whether a host is up.
     """
 
     reclaim_for_migrations: bool = True
     keeps_guarded: bool = True
-    serves_on: bool = True
-    of_broker: bool = True
     boot_blocks: bool = False
     round_s: float = 60.0
 
@@ -61,7 +59,7 @@ class BtuRuntime(Btu):
 
     def decide(self, memory: BtuMemory, observation: Observation) -> tuple[BtuMemory, Decision]:
         """As in the paper, but with the queue lengths that ``Monitor`` reads."""
-        counted = self._of_broker(observation) if self.of_broker else observation
+        counted = self._of_broker(observation)
         if isinstance(memory, RoundMemory):
             return self._go_on(memory, counted)
         return super().decide(memory, counted)
@@ -167,8 +165,7 @@ class BtuRuntime(Btu):
 
     def _serves_s(self, plan: Plan, host: HostSample) -> float:
         """Until the next tick, but not longer than the host is paid for."""
-        left_s = max(0.0, host.paid_until_s - plan.now_s)
-        return min(self._tick_s, left_s) if self.serves_on else 0.0
+        return min(self._tick_s, max(0.0, host.paid_until_s - plan.now_s))
 
     @property
     def _tick_s(self) -> float:
@@ -184,9 +181,5 @@ class BtuRuntime(Btu):
         for name, utility in utilities.items():
             if candidates := plan.stoppable(name):
                 sentence = f"{op.name} finds no room; {name} has utility {utility:.2f}"
-                plan.stop(
-                    candidates[0],
-                    Why(Reason.MAKE_ROOM, sentence),
-                    serves_s=self._tick_s if self.serves_on else 0.0,
-                )
+                plan.stop(candidates[0], Why(Reason.MAKE_ROOM, sentence), serves_s=self._tick_s)
                 return

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, ItemsView, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,34 +93,6 @@ def _share_of_range(op: Candidate, among: AllOperators) -> Any:
 def _share_of_scalings(op: Candidate, among: AllOperators) -> Any:
     """Line 7. Before the first scaling the fraction is 0/0: it counts as 0."""
     return op.scalings / among.scalings if among.scalings else 0.0
-
-
-class Positive(Mapping[str, float]):
-    """Operators with a positive utility, in topology order; a view of the array of all."""
-
-    def __init__(self, names: Mapping[str, int], values: NDArray[np.float64]) -> None:
-        """``names`` gives the place of every operator in ``values``."""
-        self._names, self._values = names, values
-
-    def __getitem__(self, name: str) -> float:
-        """The utility. Raises KeyError when it is not positive."""
-        value = float(self._values[self._names[name]])
-        if value <= 0:
-            raise KeyError(name)
-        return value
-
-    def __iter__(self) -> Iterator[str]:
-        """Names in the order of the operators."""
-        positive = (self._values > 0).tolist()
-        return (name for name, place in self._names.items() if positive[place])
-
-    def __len__(self) -> int:
-        return int((self._values > 0).sum())
-
-    def items(self) -> ItemsView[str, float]:
-        """Faster than an array access per name."""
-        both = zip(self._names, self._values.tolist(), strict=True)
-        return {name: value for name, value in both if value > 0}.items()
 
 
 def best_first(utilities: Mapping[str, float]) -> dict[str, float]:
