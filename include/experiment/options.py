@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import MISSING
 from functools import cache, partial
 from typing import Any, get_args, get_type_hints
 
@@ -53,7 +54,7 @@ def missing_options(factory: Callable[..., Any], options: Collection[str]) -> li
         f"{f.name}: {f.metadata['is']}" if "is" in f.metadata else f.name
         for f in dataclasses.fields(cls)  # type: ignore[arg-type]
         if f.init
-        and f.default is f.default_factory is dataclasses.MISSING
+        and f.default is f.default_factory is MISSING
         and f.name not in (*options, *getattr(factory, "keywords", ()))
     ]
 
@@ -95,7 +96,10 @@ def _is_finite(number: float) -> bool:
 def options_help(factories: Mapping[str, Callable[..., Any]]) -> str:
     """Markdown: a paragraph for all names with the same options, each with its default if all
     of them share it."""
-    defaults = {name: _defaults(factory) for name, factory in factories.items()}
+    defaults = {
+        name: {option: _text(value) for option, value in default_options(factory).items()}
+        for name, factory in factories.items()
+    }
     groups: dict[tuple[str, ...], list[str]] = {}
     for name, options in defaults.items():
         if options:
@@ -109,14 +113,13 @@ def options_help(factories: Mapping[str, Callable[..., Any]]) -> str:
     )
 
 
-def _defaults(factory: Callable[..., Any]) -> dict[str, str]:
+def default_options(factory: Callable[..., Any]) -> dict[str, Any]:
+    """The options of a registered dataclass with their defaults; MISSING where there is none."""
     preset = factory.keywords if isinstance(factory, partial) else {}
     cls: Any = factory.func if isinstance(factory, partial) else factory
-    return {
-        field.name: _text(preset.get(field.name, field.default))
-        for field in dataclasses.fields(cls)
-        if field.init and field.name != SETTING
-    }
+    options = [f for f in dataclasses.fields(cls) if f.init and f.name != SETTING]
+    made = {f.name: f.default_factory() for f in options if f.default_factory is not MISSING}
+    return {f.name: f.default for f in options} | made | preset
 
 
 def _shown(option: str, defaults: Collection[str]) -> str:
@@ -125,8 +128,8 @@ def _shown(option: str, defaults: Collection[str]) -> str:
 
 
 def _text(value: Any) -> str:
-    """A default as it would be typed; empty where there is none."""
-    if value is dataclasses.MISSING:
+    """A default as it would be typed; empty where there is none, or it is."""
+    if value is MISSING or value == {}:
         return ""
     if isinstance(value, bool):
         return str(value).lower()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
+from itertools import chain
 from pathlib import PurePath
 from typing import Any
 
@@ -18,7 +19,7 @@ from include.experiment.controller_setting import setting_of
 from include.experiment.levels import pattern_problems, seed_problems, source_problems
 from include.experiment.options import checked_options
 from include.experiment.prices import price_book
-from include.experiment.spec import RunSpec
+from include.experiment.spec import Choice, RunSpec
 from include.model.errors import Problem, SpecError, unknown_name
 from include.model.topology import Topology
 from include.testbeds import TESTBEDS
@@ -252,13 +253,16 @@ def _seed(spec: RunSpec) -> Iterator[str]:
         yield f"seed must not be negative, got {spec.seed}"
 
 
-def _controller(spec: RunSpec) -> Iterator[str]:
-    yield from _option_problems("controller", spec.controller, spec.controller_options)
+Check = Callable[[RunSpec], Iterator[str]]
+OfOne = Callable[[RunSpec, str, Choice], Iterator[str]]
 
 
-def _advisors(spec: RunSpec) -> Iterator[str]:
-    for advisor in spec.advisors:
-        yield from _option_problems("advisor", advisor.name, advisor.options)
+def _of_controller(check: OfOne) -> Check:
+    return lambda spec: check(spec, "controller", spec.all_controllers[0])
+
+
+def _of_advisors(check: OfOne) -> Check:
+    return lambda spec: chain.from_iterable(check(spec, "advisor", one) for one in spec.advisors)
 
 
 def registration_problems(kind: str, name: str) -> list[str]:
@@ -277,40 +281,30 @@ def registration_problems(kind: str, name: str) -> list[str]:
     return []
 
 
-def _option_problems(kind: str, name: str, options: Mapping[str, Any]) -> Iterator[str]:
-    if problems := registration_problems(kind, name):
+def _option_problems(_: RunSpec, kind: str, one: Choice) -> Iterator[str]:
+    if problems := registration_problems(kind, one.name):
         yield from problems
         return
-    yield from checked_options(f"{kind} {name}", CONTROLLERS[name].build, options)[1]
+    build = CONTROLLERS[one.name].build
+    yield from checked_options(f"{kind} {one.name}", build, one.options)[1]
 
 
-def _controller_in_its_setting(spec: RunSpec) -> Iterator[str]:
+def _setting_problems(spec: RunSpec, kind: str, one: Choice) -> Iterator[str]:
     """Problems that the controller itself reports of options of the right types."""
-    yield from _setting_problems(spec, "controller", spec.controller, spec.controller_options)
-
-
-def _advisors_in_their_setting(spec: RunSpec) -> Iterator[str]:
-    for advisor in spec.advisors:
-        yield from _setting_problems(spec, "advisor", advisor.name, advisor.options)
-
-
-def _setting_problems(
-    spec: RunSpec, kind: str, name: str, options: Mapping[str, Any]
-) -> Iterator[str]:
     topology = _weighed_topology(spec)
-    if topology is None or registration_problems(kind, name):
+    if topology is None or registration_problems(kind, one.name):
         return
     if not (0 < spec.btu_min <= MOST_BTU_MINUTES and _can_be_read_every(spec.monitor_every_s)):
         return
-    factory = CONTROLLERS[name].build
-    values, problems = checked_options("", factory, options)
+    factory = CONTROLLERS[one.name].build
+    values, problems = checked_options("", factory, one.options)
     if not problems:
         setting = setting_of(spec, topology, FLAVORS[spec.flavor])
         try:
-            own = list(_too_many(spec, build_checked(name, factory, setting, values)))
+            own = list(_too_many(spec, build_checked(one.name, factory, setting, values)))
         except SpecError as error:
             own = list(error.problems)
-        yield from (f"{kind} {name}: {problem}" for problem in own)
+        yield from (f"{kind} {one.name}: {problem}" for problem in own)
 
 
 def _too_many(spec: RunSpec, controller: Controller) -> Iterator[str]:
@@ -336,11 +330,11 @@ def _sizes(spec: RunSpec) -> Iterator[str]:
             )
 
 
-_CHECKS: tuple[tuple[str, Callable[[RunSpec], Iterator[str]]], ...] = (
+_CHECKS: tuple[tuple[str, Check], ...] = (
     ("topology", _topology),
     ("topology", _sizes),
-    ("controllers", _controller),
-    ("controllers", _controller_in_its_setting),
+    ("controllers", _of_controller(_option_problems)),
+    ("controllers", _of_controller(_setting_problems)),
     ("patterns", _pattern),
     ("btus_min", _btu),
     ("seeds", _seed),
@@ -354,7 +348,7 @@ _CHECKS: tuple[tuple[str, Callable[[RunSpec], Iterator[str]]], ...] = (
     ("hosts", _hosts),
     ("max_hosts", _max_hosts),
     ("faults", _faults),
-    ("advisors", _advisors),
-    ("advisors", _advisors_in_their_setting),
+    ("advisors", _of_advisors(_option_problems)),
+    ("advisors", _of_advisors(_setting_problems)),
 )
 """Fields of a spec in order, each with a check of it."""

@@ -433,16 +433,13 @@ def _once_per_run(run: Run, leases: Sequence[Mapping[str, list[Any]]]) -> Column
 
 def _billing(books: Sequence[PriceBook]) -> dict[str, Mapping[str, Any]]:
     """How books bill that do not only count BTUs; no table where there are none."""
-    billed = [book for book in books if isinstance(book, CloudPriceBook)]
-    names = [field.name for field in fields(Billing)]
-    columns = {
-        name: [getattr(book, name) for book in billed]
-        for name in names
-        if name not in ("price_book", "cap_per_month")
-    }
-    columns["price_book"] = [book.name for book in billed]
-    columns["cap_per_month"] = [book.cap_per_month or 0.0 for book in billed]
-    return {"billing": {name: columns[name] for name in names}} if billed else {}
+    rows = [
+        {field.name: getattr(book, field.name, "") for field in fields(Billing)}
+        | {"price_book": book.name, "cap_per_month": book.cap_per_month or 0.0}
+        for book in books
+        if isinstance(book, CloudPriceBook)
+    ]
+    return {"billing": {name: [row[name] for row in rows] for name in rows[0]}} if rows else {}
 
 
 def _lease_log(leases: Sequence[Mapping[str, list[Any]]]) -> Mapping[str, list[Any]]:

@@ -121,7 +121,7 @@ def test_the_form_names_every_option_of_every_controller() -> None:
     shown = options_help({name: registration.build for name, registration in CONTROLLERS.items()})
     assert all(name in shown for name in CONTROLLERS)
     assert ": interval_s, reading, scale_up_above_items" in shown  # not the same in all variants
-    assert "scale_down_below_items = 1" in shown
+    assert "q_floor = 0.001" in shown
     assert "setting" not in shown
     classes = {
         getattr(registration.build, "func", registration.build)

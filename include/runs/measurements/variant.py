@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, fields
-from functools import partial
 from pathlib import PurePath
 from typing import Any
 
 from include.controllers import CONTROLLERS
-from include.experiment.options import checked_options
+from include.experiment.options import checked_options, default_options
 from include.experiment.spec import SHARED, Conditions, RunSpec
 from include.workloads import PATTERNS
 from include.workloads.topologies import run_defaults
@@ -48,14 +46,7 @@ def _changed(factory: Callable[..., Any], options: Mapping[str, Any]) -> dict[st
     Values that the class does not take are left to ``problems_of``.
     """
     values, _ = checked_options("", factory, options)
-    preset = factory.keywords if isinstance(factory, partial) else {}
-    cls = factory.func if isinstance(factory, partial) else factory
-    defaults = {
-        field.name: field.default_factory()
-        if field.default_factory is not MISSING
-        else field.default
-        for field in fields(cls)  # type: ignore[arg-type]
-    } | preset
+    defaults = default_options(factory)
     return {name: value for name, value in values.items() if value != defaults[name]}
 
 

@@ -194,17 +194,13 @@ class SimulatedMonitor(VirtualMonitor):
         held_mb = self.network.calibration.held_mb
         if not held_mb:
             return [None] * len(operators)
-        count = np.bincount(operators, minlength=len(self.names)).tolist()
-        shares: list[float | None] = []
-        for o in operators.tolist():
-            held = held_mb.get(self.names[o])
-            share = None
-            if held is not None:
+        shares: dict[int, float] = {}
+        for o, count in enumerate(np.bincount(operators).tolist()):
+            if count and (held := held_mb.get(self.names[o])):
                 own_mb, shared_mb = held
                 memory_mb = self.topology.operator[self.names[o]].memory_mb
-                share = round(min(1.0, (own_mb + shared_mb / count[o]) / memory_mb), 4)
-            shares.append(share)
-        return shares
+                shares[o] = round(min(1.0, (own_mb + shared_mb / count) / memory_mb), 4)
+        return [shares.get(o) for o in operators.tolist()]
 
 
 def _places(hosts: np.ndarray, up: np.ndarray) -> np.ndarray:

@@ -173,11 +173,7 @@ def _summary(inputs: Inputs) -> Mapping[str, Any]:
 def _end_to_end(inputs: Inputs) -> Mapping[str, Any]:
     """A look that brings another parallelism is the first of a job that was started again; one
     that brings none has what was decided before."""
-    options: dict[str, Any] = {
-        name: float(_BIGGEST) if value == "max int" else value
-        for name, value in inputs["options"].items()
-    }
-    rules, after = Flink(setting=_setting(inputs), **options), list[list[int]]()
+    rules, after = _with_options(inputs), list[list[int]]()
     memory, started_s, before, wanted = rules.initial_memory(), 0.0, [0, 0], {_SOURCE: 1, _SINK: 1}
     for look in inputs["looks"]:
         parallelism = look.get("parallelism", list(wanted.values()))
@@ -197,11 +193,7 @@ def _end_to_end(inputs: Inputs) -> Mapping[str, Any]:
 def _delayed_end_to_end(inputs: Inputs) -> Mapping[str, Any]:
     """Looks a minute apart, each with as many records more, until something changes; operators are
     busy for so many milliseconds of a second, each value for so many looks."""
-    options: dict[str, Any] = {
-        name: float(_BIGGEST) if value == "max int" else value
-        for name, value in inputs["options"].items()
-    }
-    rules, current = Flink(setting=_setting(inputs), **options), inputs["parallelism"]
+    rules, current = _with_options(inputs), inputs["parallelism"]
     busy_ms = {
         name: [values[0]] + [value for value in values for _ in range(inputs["looks_per_value"])]
         for name, values in inputs["busy_ms_per_s"].items()
@@ -248,6 +240,15 @@ def _names(inputs: Inputs) -> list[str]:
     """The operators that a row has, from the source on."""
     named = [name for name, of in inputs.items() if isinstance(of, dict) and "parallelism" in of]
     return named or [_SOURCE, _SINK]
+
+
+def _with_options(inputs: Inputs) -> Flink:
+    """Of a row that has our options under their own names."""
+    options: dict[str, Any] = {
+        name: float(_BIGGEST) if value == "max int" else value
+        for name, value in inputs["options"].items()
+    }
+    return Flink(setting=_setting(inputs), **options)
 
 
 def _rules(inputs: Inputs) -> Flink:

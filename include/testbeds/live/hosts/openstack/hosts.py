@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 import uuid
+from base64 import b64encode
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
@@ -171,7 +172,7 @@ class OpenStackHosts:
 
     def _request(self, name: str, options: names.ServerOptions) -> dict[str, Any]:
         settings = self._settings
-        registry = Services.find()["REGISTRY"]
+        user_data = servers.user_data(Services.find()["REGISTRY"], settings.engine_port)
         optional = {
             "key_name": settings.key_pair,
             "availability_zone": settings.availability_zone,
@@ -184,7 +185,7 @@ class OpenStackHosts:
             "networks": [{"uuid": network} for network in options.networks],
             "tags": self._tags.tags,
             "metadata": self._tags.metadata,
-            "user_data": servers.encoded(servers.user_data(registry, settings.engine_port)),
+            "user_data": b64encode(user_data.encode()).decode(),  # as Nova requires
             "config_drive": True,
             **{option: value for option, value in optional.items() if value},
         }

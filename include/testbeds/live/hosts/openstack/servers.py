@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -138,8 +137,3 @@ def user_data(registry: str, engine_port: int) -> str:
     environment = jinja2.Environment(undefined=jinja2.StrictUndefined, keep_trailing_newline=True)
     template = environment.from_string(TEMPLATE.read_text(encoding="utf-8"))
     return template.render(daemon=daemon)
-
-
-def encoded(text: str) -> str:
-    """User data in base64, as Nova requires."""
-    return base64.b64encode(text.encode()).decode()
