@@ -10,9 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, Literal, Self
 
-from include.model.errors import unknown_name
+from pydantic import Field, ValidationError, model_validator
+
+from include.workloads.topologies import validation_problems
+from include.workloads.topology_file import Strict
 
 Recommendations = Sequence[tuple[float, int]]
 """Seconds since the run began and instances, oldest first."""
@@ -20,7 +23,6 @@ Changes = Sequence[tuple[float, int]]
 """Seconds since the run began and instances started (above 0) or stopped (below), oldest first."""
 
 MAX, MIN, DISABLED = "max", "min", "disabled"
-SELECTS = (MAX, MIN, DISABLED)
 INSTANCES, PERCENT = "instances", "percent"
 KINDS = (INSTANCES, PERCENT)
 LEGACY_FACTOR, LEGACY_LEAST = 2, 4
@@ -159,53 +161,40 @@ def limited_without(current: int, wanted: int, least: int, most: int) -> int:
     return least if wanted < least else min(wanted, allowed)
 
 
+_Above0 = Annotated[float, Field(gt=0, strict=True)]
+_NotNegative = Annotated[float, Field(ge=0, strict=True)]
+
+
+class _PolicyOptions(Strict):
+    period_s: _Above0
+    percent: _Above0 | None = None
+    instances: _Above0 | None = None
+
+    @model_validator(mode="after")
+    def _is_of_one_kind(self) -> Self:
+        if (self.percent is None) == (self.instances is None):
+            raise ValueError("write {percent: 100, period_s: 15} or {instances: 4, period_s: 15}")
+        return self
+
+
+class _DirectionOptions(Strict):
+    window_s: _NotNegative = 0
+    policies: Annotated[list[_PolicyOptions], Field(min_length=1)] | None = None
+    select: Literal["max", "min", "disabled"] = "max"
+    tolerance: _NotNegative | None = None
+
+
+class _BehaviorOptions(Strict):
+    scale_up: _DirectionOptions = _DirectionOptions()
+    scale_down: _DirectionOptions = _DirectionOptions()
+
+
 def problems_of(options: Any) -> Iterator[str]:
     """What is wrong with ``behavior`` in a spec."""
-    if options is None:
-        return
-    if not isinstance(options, Mapping):
-        yield f"behavior must be null or {{scale_up: ..., scale_down: ...}}, got {options!r}"
-        return
-    for name, rules in options.items():
-        if name not in ("scale_up", "scale_down"):
-            yield unknown_name("behavior", name, ("scale_up", "scale_down"))
-        elif not isinstance(rules, Mapping):
-            yield f"behavior.{name} must be a mapping, got {rules!r}"
-        else:
-            yield from _problems_of_direction(f"behavior.{name}", rules)
-
-
-def _problems_of_direction(place: str, rules: Mapping[str, Any]) -> Iterator[str]:
-    names = ("window_s", "policies", "select", "tolerance")
-    yield from (unknown_name(place, name, names) for name in rules if name not in names)
-    for name in ("window_s", "tolerance"):
-        value = rules.get(name, 0)
-        if not _is_number(value) or value < 0:
-            yield f"{place}.{name} must be a number that is not negative, got {value!r}"
-    if (select := rules.get("select", MAX)) not in SELECTS:
-        yield unknown_name(f"{place}.select", str(select), SELECTS)
-    policies = rules.get("policies", [{PERCENT: 100, "period_s": 15}])
-    if not isinstance(policies, list | tuple) or not policies:
-        yield f"{place}.policies must be a list with at least one policy, got {policies!r}"
-        return
-    for policy in policies:
-        if not _is_policy(policy):
-            yield (
-                f"{place}.policies: write {{percent: 100, period_s: 15}} or "
-                f"{{instances: 4, period_s: 15}} with numbers above 0, got {policy!r}"
-            )
-
-
-def _is_policy(policy: Any) -> bool:
-    return (
-        isinstance(policy, Mapping)
-        and set(policy) in ({PERCENT, "period_s"}, {INSTANCES, "period_s"})
-        and all(_is_number(value) and value > 0 for value in policy.values())
-    )
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    try:
+        _BehaviorOptions.model_validate({} if options is None else options)
+    except ValidationError as error:
+        yield from (f"behavior.{problem}" for problem in validation_problems(error))
 
 
 def _after(history: Recommendations, start_s: float) -> list[int]:
