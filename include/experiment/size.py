@@ -129,14 +129,10 @@ def size_of(points: Sequence[RunSpec]) -> ExperimentSize:
         file_bytes=file_bytes,
         memory_bytes=memory_bytes * cores,
         real_time_runs=len(by_the_clock),
-        real_time_s=sum(map(_clock_s, by_the_clock)),
+        real_time_s=sum(
+            spec.duration_s / _calibration(spec).get("time_scale", 1.0) for spec in by_the_clock
+        ),
     )
-
-
-def _clock_s(spec: RunSpec) -> float:
-    """Seconds of the wall clock that a run in real time lasts."""
-    scale: float = _calibration(spec).get("time_scale", 1.0)
-    return spec.duration_s / scale
 
 
 def _calibration(spec: RunSpec) -> dict[str, Any]:

@@ -285,10 +285,6 @@ class ExperimentSpec(Conditions):
         for topology in self.topology:
             yield from self.points_on(topology)
 
-    def _controllers_on(self, topology: str) -> list[Choice]:
-        left_out = self.without.get(topology, ())
-        return [controller for controller in self.controllers if controller.name not in left_out]
-
     def points_on(self, topology: str) -> Iterator[RunSpec]:
         """The points on one topology. Raises SpecError when nothing names a pattern."""
         fields = self.model_fields_set & Conditions.model_fields.keys() - {"calibration"}
@@ -301,7 +297,8 @@ class ExperimentSpec(Conditions):
         calibrations = (
             self.calibration if "calibration" in self.model_fields_set else [conditions.calibration]
         )
-        controllers = self._controllers_on(topology)
+        left_out = self.without.get(topology, ())
+        controllers = [one for one in self.controllers if one.name not in left_out]
         axes = (calibrations, controllers, conditions.patterns, conditions.btus_min, self.seeds)
         for calibration, controller, pattern, btu_min, seed in product(*axes):
             yield RunSpec(

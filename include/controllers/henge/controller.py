@@ -207,12 +207,12 @@ class _Round:
         henge = self.henge
         memory, fell, note = self._judged(memory, share)
         worth = f"{worth}{note}"
-        missing = self._missing(memory)
+        missing, seen, limit = self._missing(memory), self.observation, CONGESTION_THRESHOLD
         candidates = [
             (job, congested)
             for job in missing
             if not memory.skips(job.name, self.observation.now_s)
-            and (congested := self._congested(job))
+            and (congested := {name: c for name, c in capacities(job, seen) if c > limit})
         ]
         loaded, hosts = congested_hosts(self.observation, henge.setting.flavor.vcpus)
         reducible = self._reducible(memory, missing) if fell else {}
@@ -267,11 +267,6 @@ class _Round:
     def _instances(self) -> dict[str, int]:
         names = self.henge.setting.topology.operator_names
         return {name: count for name in names if (count := self.plan.count(name))}
-
-    def _congested(self, job: Job) -> dict[str, float]:
-        """Operators with a capacity above the threshold (section 4.2)."""
-        limit = CONGESTION_THRESHOLD
-        return {name: c for name, c in capacities(job, self.observation) if c > limit}
 
     def _reconfigure(
         self, memory: HengeMemory, candidates: list[tuple[Job, dict[str, float]]]

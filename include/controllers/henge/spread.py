@@ -74,7 +74,8 @@ class Spread:
             count, _, host = entry
             if count != self._count[host]:
                 continue  # an outdated entry; the host has a newer one
-            if self._has_room(host, op):
+            left = self._plan.free[host].left
+            if left.memory_mb >= op.memory_mb if self._cpu_shared else left.fits(op):
                 return host
             full.append(entry)
         if self._may_lease and self._plan.fits_an_empty_host(op):
@@ -83,10 +84,6 @@ class Spread:
             self._count[host], self._order[host] = 0, len(self._order)
             return host
         return None
-
-    def _has_room(self, host: str, op: Operator) -> bool:
-        left = self._plan.free[host].left
-        return left.memory_mb >= op.memory_mb if self._cpu_shared else left.fits(op)
 
     def _change(self, host: str, by: int) -> None:
         self._count[host] += by

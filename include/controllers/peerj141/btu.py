@@ -234,7 +234,7 @@ class Btu:
         prolonged at their last tick. With ``keeps_guarded`` the first such host is prolonged at
         once and the others wait.
         """
-        window_s = self._release_window_s
+        window_s = max(RELEASE_WINDOW_SHARE * self.setting.btu_s, RELEASE_WINDOW_LEAST_S)
         for host in sorted(plan.hosts, key=lambda host: host.paid_until_s):
             if host.paid_until_s - plan.now_s > window_s or len(plan.free) < 2:
                 return
@@ -248,10 +248,6 @@ class Btu:
                 instance.operator in observation.operators for instance in plan.on_host(host.host)
             ):
                 self.retire_one(plan, host, spare)
-
-    @property
-    def _release_window_s(self) -> float:
-        return max(RELEASE_WINDOW_SHARE * self.setting.btu_s, RELEASE_WINDOW_LEAST_S)
 
     def _why_wait(self, observation: Observation) -> Why:
         sentence = (

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -192,7 +191,8 @@ class FlinkCluster:
             f"-XX:MaxDirectMemorySize={DIRECT_MB + NETWORK_MB}m",
             "-XX:MaxMetaspaceSize=96m",
         ]
-        return self._start(name, TASK_MANAGER, memory, _dynamic(settings))
+        dynamic = [part for key, value in settings.items() for part in ("-D", f"{key}={value}")]
+        return self._start(name, TASK_MANAGER, memory, dynamic)
 
     def _start(
         self, name: str, main: str, jvm: list[str], about: list[str], *, steered: bool = False
@@ -240,7 +240,3 @@ class FlinkCluster:
 
 def _number(checkpoint: Path) -> int:
     return int(checkpoint.name.removeprefix("chk-"))
-
-
-def _dynamic(settings: Mapping[str, object]) -> list[str]:
-    return [part for name, value in settings.items() for part in ("-D", f"{name}={value}")]

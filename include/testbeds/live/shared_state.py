@@ -75,7 +75,9 @@ class SharedState:
         An item may be processed before its producer has counted it, so an operator has received
         at least as many items as it has processed.
         """
-        keys = [key.decode() for key in self._scan()]
+        kinds = (f"{self._run}:done:", f"{self._run}:emitted:")
+        strings = self.redis.scan_iter(match=f"{self._run}:*", count=PAGE_KEYS, _type="string")
+        keys = [key for key in (name.decode() for name in strings) if key.startswith(kinds)]
         pipe = self.redis.pipeline(transaction=True)
         for key in keys:
             pipe.bitcount(key)
@@ -107,11 +109,6 @@ class SharedState:
         """The data provider's last report; empty before the first."""
         rate = self.redis.hgetall(f"{self._run}:{PROVIDER}")
         return {name.decode(): value.decode() for name, value in rate.items()}
-
-    def _scan(self) -> list[bytes]:
-        kinds = (f"{self._run}:done:".encode(), f"{self._run}:emitted:".encode())
-        keys = self.redis.scan_iter(match=f"{self._run}:*", count=PAGE_KEYS, _type="string")
-        return [key for key in keys if key.startswith(kinds)]
 
 
 def users(services: Services) -> list[str]:

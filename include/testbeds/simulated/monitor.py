@@ -163,14 +163,13 @@ class SimulatedMonitor(VirtualMonitor):
         if calibration.cpu_drift:
             drift = np.array([self._drift(reading.now_us / 1e6) for reading in readings])
             load = load * (1 + drift[which])
-        noise = [self._noise(reading.now_us, len(reading.per_server)) for reading in readings]
+        noise = [
+            np.resize(self.noise.for_reading(one.now_us // self.period_us), len(one.per_server))
+            for one in readings
+        ]
         # Not clip, which takes ten times as long on so few.
         shares: F64 = np.minimum(np.maximum(load + np.concatenate(noise), 0), 1).round(4)
         return shares
-
-    def _noise(self, now_us: int, size: int) -> F64:
-        noise = self.noise.for_reading(now_us // self.period_us)
-        return noise[:size] if size <= noise.size else np.resize(noise, size)
 
     def _drift(self, now_s: float) -> float:
         """Slow random drift: a sum of waves whose frequencies give the correlation time.
