@@ -46,16 +46,12 @@ def unfolded(choices: Any) -> list[Any]:
 def none_swept(choices: Any) -> list[Any]:
     """Choices that every run has all of. Raises ValueError, saying what to write, for a sweep."""
     listed = [] if choices is None else as_list(choices)
-    if swept := dict.fromkeys(name for choice in listed for name in swept_options(choice)):
+    options = [pair for choice in listed if isinstance(choice, dict) for pair in choice.items()]
+    swept = [name for name, value in options if isinstance(value, dict) and SWEEP in value]
+    if swept:
         once = "every run has all of these, so list one per value in place of a sweep"
-        raise ValueError(f"option {', '.join(swept)}: {once}")
+        raise ValueError(f"option {', '.join(dict.fromkeys(swept))}: {once}")
     return listed
-
-
-def swept_options(choice: Any) -> list[str]:
-    """The options of a choice that have a sweep."""
-    options = choice.items() if isinstance(choice, dict) else ()
-    return [name for name, value in options if isinstance(value, dict) and SWEEP in value]
 
 
 def as_list(value: Any) -> list[Any]:

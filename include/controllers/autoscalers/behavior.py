@@ -191,8 +191,11 @@ class _BehaviorOptions(Strict):
 
 def problems_of(options: Any) -> Iterator[str]:
     """What is wrong with ``behavior`` in a spec."""
+    if options is not None and not isinstance(options, Mapping):
+        yield f"behavior must be null or {{scale_up: ..., scale_down: ...}}, got {options!r}"
+        return
     try:
-        _BehaviorOptions.model_validate({} if options is None else options)
+        _BehaviorOptions.model_validate(options or {})
     except ValidationError as error:
         yield from (f"behavior.{problem}" for problem in validation_problems(error))
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import version
@@ -27,8 +27,8 @@ class Offer:
 
     instance_type: str
     per_hour: float
-    vcpus: float | None
-    memory_gb: float | None
+    vcpus: float | None = None
+    memory_gb: float | None = None
     remark: str = ""
 
 
@@ -91,12 +91,14 @@ def load_price_list(
     regions = {name for by_region in prices.values() for name in by_region[1]}
     if region not in regions:
         raise SpecError("--region", [unknown_name(f"region of {provider}", region, regions)])
-    here = {name: (offer, by[region]) for name, (offer, by) in prices.items() if region in by}
+    here = {name: (about, by[region]) for name, (about, by) in prices.items() if region in by}
     return PriceList(
         provider=provider,
         region=region,
         offers=tuple(
-            replace(offer, per_hour=per_hour) for offer, per_hour in here.values() if per_hour > 0
+            Offer(instance_type=name, per_hour=per_hour, **about)
+            for name, (about, per_hour) in here.items()
+            if per_hour > 0
         ),
         unpriced=tuple(sorted(name for name, (_, per_hour) in here.items() if not per_hour > 0)),
         as_of=datetime.fromtimestamp(_data()["updated"], UTC).date().isoformat(),
@@ -104,8 +106,8 @@ def load_price_list(
     )
 
 
-Prices = dict[str, tuple[Offer, Mapping[str, float]]]
-"""By type: its size without a price, and the price of every region."""
+Prices = dict[str, tuple[dict[str, Any], Mapping[str, float]]]
+"""By type: its size and remark, as an `Offer` has them, and the price of every region."""
 
 
 def _ec2(_: tuple[float, float]) -> Prices:
@@ -115,14 +117,10 @@ def _ec2(_: tuple[float, float]) -> Prices:
     for name, by_region in _data()["compute"]["ec2_linux"].items():
         size: Any = INSTANCE_TYPES.get(name)
         extra = size["extra"] if size else {}
-        offer = Offer(
-            instance_type=name,
-            per_hour=0.0,
-            vcpus=float(extra["vcpu"]) if "vcpu" in extra else None,
-            memory_gb=size["ram"] / 1024 if "vcpu" in extra else None,
-            remark=str(extra.get("physicalProcessor", "")),
-        )
-        prices[name] = (offer, by_region)
+        about: dict[str, Any] = {"remark": str(extra.get("physicalProcessor", ""))}
+        if "vcpu" in extra:
+            about |= {"vcpus": float(extra["vcpu"]), "memory_gb": size["ram"] / 1024}
+        prices[name] = (about, by_region)
     return prices
 
 
@@ -136,15 +134,10 @@ def _azure(_: tuple[float, float]) -> Prices:
     for name, by_region in _data()["compute"]["azure_linux"].items():
         if name.startswith("lowpriority"):
             continue  # may be taken back at any time
-        size = sizes.get(name)
-        is_sized = size is not None and isinstance(size["cores"], int)
-        offer = Offer(
-            instance_type=name,
-            per_hour=0.0,
-            vcpus=float(size["cores"]) if size and is_sized else None,
-            memory_gb=size["ram"] / 1024 if size and is_sized else None,
-        )
-        prices[name] = (offer, by_region)
+        about, size = {}, sizes.get(name)
+        if size and isinstance(size["cores"], int):
+            about = {"vcpus": float(size["cores"]), "memory_gb": size["ram"] / 1024}
+        prices[name] = (about, by_region)
     return prices
 
 
@@ -155,15 +148,13 @@ def _gce(like: tuple[float, float]) -> Prices:
         cores, memory = (parts.get(part, {}).get("on_demand", {}) for part in ("cpu", "ram"))
         name = f"{family}-{vcpus:g}cpu-{memory_gb:g}gb"
         remark = "cores and memory added up; check that the family has this size"
-        offer = Offer(
-            instance_type=name, per_hour=0.0, vcpus=vcpus, memory_gb=memory_gb, remark=remark
-        )
+        about = {"vcpus": vcpus, "memory_gb": memory_gb, "remark": remark}
         by_region = {
             region: _sum_known(vcpus, cores[region]["price"], memory_gb, memory[region]["price"])
             for region in cores.keys() & memory.keys()
         }
         if by_region:
-            prices[name] = (offer, by_region)
+            prices[name] = (about, by_region)
     return prices
 
 
