@@ -62,9 +62,7 @@ class Controller(Protocol):
     """
 
     @property
-    def setting(self) -> Setting:
-        """The conditions of the run."""
-        ...
+    def setting(self) -> Setting: ...
 
     @property
     def interval_s(self) -> float:

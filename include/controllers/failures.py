@@ -43,7 +43,10 @@ def places(error: BaseException, kind: type) -> list[str]:
     """The lines that were under way of the packages that a class and those that it is derived from
     are in, as ``FILE:LINE``; of this one only where there is no other."""
     packages = {_package(one.__module__) for one in kind.__mro__[:-1]}
-    packages = packages - {OURS} or packages
+    return _lines(error, packages - {OURS} or packages)
+
+
+def _lines(error: BaseException, packages: set[str]) -> list[str]:
     return [
         f"{frame.f_code.co_filename}:{line}"
         for frame, line in walk_tb(error.__traceback__)
@@ -57,11 +60,7 @@ def import_advice(error: BaseException, module: str) -> str:
         return f"correct it in {error.filename}:{error.lineno}"
     if isinstance(error, ModuleNotFoundError) and f"{module}.".startswith(f"{error.name}."):
         return "write module:Class, and install the package or put its folder on PYTHONPATH"
-    lines = [
-        f"{frame.f_code.co_filename}:{line}"
-        for frame, line in walk_tb(error.__traceback__)
-        if _package(str(frame.f_globals.get("__name__"))) == _package(module) != OURS
-    ]
+    lines = _lines(error, {_package(module)} - {OURS})
     return (
         f"correct it in {lines[-1]}" if lines else "write module:Class, a class that the module has"
     )

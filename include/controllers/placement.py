@@ -71,7 +71,6 @@ class FreeCapacities(MutableMapping[str, FreeCapacity]):
         entries of ``_changed`` it includes. Copies share the arrays; they are never written to."""
 
     def copy(self) -> FreeCapacities:
-        """A copy to try placements on."""
         self._with_image("")  # computed here once, not in every copy
         other = copy(self)
         other._numbers = self._numbers.copy()
@@ -123,7 +122,6 @@ class FreeCapacities(MutableMapping[str, FreeCapacity]):
 
     @property
     def up(self) -> set[str]:
-        """Hosts that are up."""
         return {self._hosts[place] for place in np.flatnonzero(self._numbers[4]).tolist()}
 
     def reserve_best(

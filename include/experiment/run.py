@@ -82,11 +82,9 @@ class Run:
         return _ADAPTER.validate_json(text)
 
     def build_controller(self) -> Controller:
-        """The controller of the run, with its options."""
         return self._built(Choice(self.spec.controller, dict(self.spec.controller_options)))
 
     def build_advisors(self) -> dict[str, Controller]:
-        """The advisors by label, each with its options."""
         return {advisor.label: self._built(advisor) for advisor in self.spec.advisors}
 
     def _built(self, choice: Choice) -> Controller:

@@ -203,7 +203,6 @@ class _Round:
         )
 
     def _move(self, memory: HengeMemory, share: float, worth: str) -> tuple[HengeMemory, Why]:
-        """One round in the Not Converged state."""
         henge = self.henge
         memory, fell, note = self._judged(memory, share)
         worth = f"{worth}{note}"

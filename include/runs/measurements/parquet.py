@@ -22,7 +22,6 @@ class ParquetFile:
     """
 
     def __init__(self, where: Any, schema: pa.Schema) -> None:
-        """Open ``where``, a path or a file."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 

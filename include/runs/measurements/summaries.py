@@ -96,7 +96,6 @@ class Total:
         """By operator: where its rows begin in the file, and how many they are."""
 
     def add(self, rows: pa.Table) -> None:
-        """Add the summary of a window."""
         self._pending.append(rows)
         if len(self._pending) == WINDOWS_AT_ONCE:
             self._add_pending()

@@ -125,13 +125,10 @@ class FlinkMonitor:
         return emitted, due
 
     def _keep_arrivals(self, reading: FlinkReading, before: FlinkReading) -> None:
-        config, rows = self._state.config, []
-        for source, levels in config.levels_of.items():
-            reading.sent[source] = self._schedules[source].due_by(reading.time_s)
-            items = reading.sent[source] - before.sent.get(source, 0)
-            level = levels.at(reading.time_s - config.monitor_every_s)
-            rows.append((reading.time_s, source, level, items))
-        self._state.journal.append("arrival", rows)
+        sent = {name: each.due_by(reading.time_s) for name, each in self._schedules.items()}
+        new = {name: n - before.sent.get(name, 0) for name, n in sent.items()}
+        reading.sent |= sent
+        self._state.arrivals(reading.time_s, new)
 
     def _keep_busy(
         self,

@@ -128,7 +128,6 @@ class Tenants:
         }
 
     def load(self, arrays: Mapping[str, np.ndarray]) -> None:
-        """Continue from :meth:`arrays`."""
         self._sent.extend(arrays["window_sent"])
         self._completed.extend(arrays["window_completed"])
 

@@ -133,11 +133,8 @@ class Engine:
 
     def remove(self, container: str) -> None:
         """Delete a container, running or not."""
-        with self._client(WORK_S) as client:
-            try:
-                client.remove_container(container, force=True)
-            except docker.errors.NotFound:
-                return
+        with self._client(WORK_S) as client, suppress(docker.errors.NotFound):
+            client.remove_container(container, force=True)
 
     def logged_events(self, container: str) -> list[dict[str, Any]]:
         """The last events in an instance's log, with ``at_us`` in microseconds since 1970."""

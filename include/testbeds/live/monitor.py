@@ -62,13 +62,12 @@ class LiveMonitor:
         counts = state.shared.counts(targets, names)
         self._keep_queues(counts, reading, before)
         self._keep_busy(counts, reading)
-        rows = []
-        for source, levels in state.config.levels_of.items():
-            items = counts.sent[source] - before.sent.get(source, 0)
-            level = levels.at(reading.time_s - state.config.monitor_every_s)
-            rows.append((reading.time_s, source, level, max(0, items)))
+        new = {
+            name: max(0, counts.sent[name] - before.sent.get(name, 0))
+            for name in state.config.levels_of
+        }
         reading.sent = {name: max(n, before.sent.get(name, 0)) for name, n in counts.sent.items()}
-        state.journal.append("arrival", rows)
+        state.arrivals(reading.time_s, new)
 
     def _keep(self, samples: list[Sample], reading: LiveReading) -> None:
         state = self._state

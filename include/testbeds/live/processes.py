@@ -7,6 +7,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -63,10 +64,8 @@ class DetachedProcess:
 
     def _signal(self, number: int) -> None:
         if self.alive:
-            try:
+            with suppress(ProcessLookupError):
                 os.killpg(self.pid, number)
-            except ProcessLookupError:
-                return
 
 
 def _born(pid: int) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Generic, TypeVar, get_type_hints
@@ -127,7 +127,6 @@ class RunRecord(Generic[H, I]):
         return bool(self.clock.started_us)
 
     def to_plain(self) -> dict[str, Any]:
-        """What is in a snapshot of it."""
         own = {name: kind.dump_python(getattr(self, name)) for name, kind in self._stored.items()}
         return {"started_us": self.clock.started_us, **own}
 
@@ -179,6 +178,13 @@ class RunRecord(Generic[H, I]):
         if self.clock.started_us:
             row = (self.now_s(), activity, operator, instance, host)
             self.journal.append("scaling_activity", [row])
+
+    def arrivals(self, time_s: float, published: Mapping[str, int]) -> None:
+        """Items by source since the reading before, beside the levels that held then."""
+        before_s = time_s - self.config.monitor_every_s
+        levels_of = self.config.levels_of
+        rows = [(time_s, name, levels_of[name].at(before_s), n) for name, n in published.items()]
+        self.journal.append("arrival", rows)
 
     def event(self, event: str, subject: str, detail: str) -> None:
         """Something has happened to the testbed."""

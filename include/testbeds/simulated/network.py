@@ -54,7 +54,6 @@ class QueueingNetwork:
 
     @property
     def bounded(self) -> bool:
-        """Whether instances have bounded buffers."""
         return bool(self.calibration.buffer_items)
 
     def advance(self, until_us: int) -> None:

@@ -21,7 +21,6 @@ class Draws:
     seed: int
 
     def generator(self, purpose: str, name: str, block: int = 0) -> np.random.Generator:
-        """The generator of one block of one stream."""
         key = hashlib.blake2b(f"{purpose}/{name}".encode(), digest_size=8).digest()
         words = (self.seed, int.from_bytes(key, "big"), block)
         return np.random.Generator(np.random.PCG64DXSM(np.random.SeedSequence(words)))
@@ -33,7 +32,6 @@ class Draws:
         return round((low_s + share * (high_s - low_s)) * 1e6)
 
     def chance(self, purpose: str, name: str, probability: float) -> bool:
-        """Whether an event of this probability happens to ``name``."""
         return probability > 0 and bool(self.generator(purpose, name).random() < probability)
 
     def after_us(self, purpose: str, name: str, per_hour: float) -> int | None:

@@ -206,7 +206,6 @@ class VirtualMonitor(Stored):
         }
 
     def count_anew(self, by: str) -> None:
-        """Reset the counters of one observer."""
         watch = self._watch(by)
         self.durations_ms()  # counts what was recorded
         watch.observed, watch.recorded = self.counted, self.recorded.copy()

@@ -45,7 +45,6 @@ class Cosine:
         yield from _negative(self, "divergence", "noise")
 
     def unfold(self, duration_s: float, seed: int) -> Levels:
-        """One level for every ``hold_s``."""
         draw = random.Random(f"espa_cosine:{seed}")
         levels = []
         for i in range(_iterations(duration_s, self.hold_s)):
@@ -77,7 +76,6 @@ class Walk:
             yield f"down must not be above up, got {self.down:g} and {self.up:g}"
 
     def unfold(self, duration_s: float, seed: int) -> Levels:
-        """One level for every ``hold_s``."""
         draw = random.Random(f"espa_random:{seed}")
         levels = [min(self.highest, self.start)]
         while len(levels) < _iterations(duration_s, self.hold_s):
@@ -113,7 +111,6 @@ class Rounds:
                 yield f"{name} must be at least hold_s ({self.hold_s:g}), got {length_s:g}"
 
     def unfold(self, duration_s: float, seed: int) -> Levels:
-        """One level for every ``hold_s``."""
         draw = random.Random(f"espa_step:{seed}")
         iterations = _iterations(duration_s, self.hold_s)
         seventh = max(1, iterations // 7)

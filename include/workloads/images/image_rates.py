@@ -30,7 +30,6 @@ class Pyramid:
         yield from hold_problems(self.hold_s)
 
     def unfold(self, duration_s: float, seed: int) -> Levels:
-        """The steps in turn, for every seed."""
         steps = round((self.high - self.low) / self.step)
         climb = [self.low + i * self.step for i in range(steps + 1)]
         return held([*climb, *climb[-2:0:-1]], self.hold_s, duration_s)
@@ -48,7 +47,6 @@ class Square:
         yield from level_problems((self.low, self.high), self.hold_s)
 
     def unfold(self, duration_s: float, seed: int) -> Levels:
-        """Low, high, low, ..., for every seed."""
         return held([self.low, self.high], self.hold_s, duration_s)
 
 

@@ -47,7 +47,6 @@ class OperatorRecording:
     readings: Mapping[str, Mapping[str, FloatArray]]
 
     def at(self, rows: NDArray[np.bool_]) -> OperatorRecording:
-        """Its readings in these rows."""
         readings = {
             operator: {kind: values[rows] for kind, values in kinds.items()}
             for operator, kinds in self.readings.items()

@@ -64,7 +64,6 @@ class Recording:
     """As recorded; None where the recording does not say."""
 
     def at(self, rows: slice | NDArray[np.bool_]) -> Recording:
-        """Its readings in these rows."""
         readings = {name: values[rows] for name, values in self.readings.items()}
         return replace(self, times_s=self.times_s[rows], readings=readings)
 

@@ -51,7 +51,6 @@ class Settings:
             raise ValueError("a run may have letters, digits, dot, dash and underscore only")
 
     def to_json(self) -> str:
-        """The content of a file of settings."""
         return json.dumps(asdict(self))
 
     @classmethod

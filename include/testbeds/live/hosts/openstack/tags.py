@@ -41,7 +41,6 @@ class ResourceTags:
 
     @classmethod
     def read(cls, tags: Iterable[str], metadata: Mapping[str, Any]) -> ResourceTags:
-        """Read from metadata, or else from tags."""
         values = {
             kind: metadata.get(f"{TAG}.{kind}")
             or next(
