@@ -74,16 +74,14 @@ def _candidates(inputs: Inputs) -> Mapping[str, Any]:
     }
 
 
-def _u_shaped(inputs: Inputs) -> Mapping[str, Any]:
-    return {"cost": u_shaped(inputs["idle_share"], inputs["tasks"], 0.25)}
-
-
 _RULES: Mapping[str, Callable[[Inputs], Mapping[str, Any]]] = {
     "computeCost": _costs,
     "computeCost by lag": _growth,
     "computeOptimalTaskCount": _optimal,
     "computeValidTaskCounts": _candidates,
-    "uShapedIdleCost": _u_shaped,
+    "uShapedIdleCost": lambda inputs: {
+        "cost": u_shaped(inputs["idle_share"], inputs["tasks"], 0.25)
+    },
 }
 
 

@@ -76,15 +76,6 @@ def _at_least(inputs: Inputs) -> Mapping[str, Any]:
     return {"replicas": limited_without(inputs["current"], 0, inputs["min"], most)}
 
 
-def _factors(inputs: Inputs) -> Mapping[str, Any]:
-    return {"factors": factors(inputs["number"])}
-
-
-def _next_factor(inputs: Inputs) -> Mapping[str, Any]:
-    each = inputs["lag_threshold"]
-    return {"factor": even_instances(inputs["lag"], inputs["partitions"], each)}
-
-
 def _lag(inputs: Inputs) -> Mapping[str, Any]:
     """The lag of all partitions and the activity it stands for."""
     options = {ours: inputs[theirs] for theirs, ours in _LAG_OPTIONS.items() if theirs in inputs}
@@ -124,8 +115,10 @@ _METADATA: Mapping[str, tuple[str, Callable[[str], Any]]] = {
     "ensureEvenDistributionOfPartitions": ("even_partitions", _TRUTH.__getitem__),
 }
 _KAFKA: Mapping[str, Callable[[Inputs], Mapping[str, Any]]] = {
-    "FindFactors": _factors,
-    "getNextFactorThatBalancesConsumersToTopicPartitions": _next_factor,
+    "FindFactors": lambda inputs: {"factors": factors(inputs["number"])},
+    "getNextFactorThatBalancesConsumersToTopicPartitions": lambda inputs: {
+        "factor": even_instances(inputs["lag"], inputs["partitions"], inputs["lag_threshold"])
+    },
     "kafkaScaler.getTotalLag": _lag,
     "parseKafkaMetadata": _metadata,
 }

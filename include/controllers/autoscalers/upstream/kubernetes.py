@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from include.controllers.autoscalers.behavior import (
@@ -78,18 +78,16 @@ def limited(inputs: Inputs) -> Mapping[str, Any]:
     return {"replicas": allowed}
 
 
-def limited_legacy(inputs: Inputs) -> Mapping[str, Any]:
-    """By the rule of an object without ``behavior``."""
-    names = ("current_replicas", "desired_replicas", "min_replicas", "max_replicas")
-    return {"replicas": limited_without(*(inputs[name] for name in names))}
-
-
-_FUNCTIONS = {
+_FUNCTIONS: Mapping[str, Callable[[Inputs], Mapping[str, Any]]] = {
     "GetResourceReplicas": resource_replicas,
     "stabilizeRecommendationWithBehaviors": stabilised,
     "stabilizeRecommendation": stabilised_legacy,
     "convertDesiredReplicasWithBehaviorRate": limited,
-    "convertDesiredReplicasWithRules": limited_legacy,
+    "convertDesiredReplicasWithRules": lambda inputs: {
+        "replicas": limited_without(
+            *(inputs[f"{name}_replicas"] for name in ("current", "desired", "min", "max"))
+        )
+    },
 }
 
 
