@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+from include.files.whole import sibling, write_bytes
 from include.model.errors import TestbedError
 
 REPOSITORY = Path(__file__).resolve().parents[3]
@@ -47,6 +48,19 @@ def script(name: str, *arguments: str) -> str:
         output = (done.stderr or done.stdout).strip()
         raise TestbedError(f"{name} {' '.join(arguments)} failed: {output[-500:]}")
     return done.stdout
+
+
+def create(path: Path, content: bytes) -> bool:
+    """Create a whole file. False if there is one, which stays as it is."""
+    beside = sibling(path, "draft")
+    write_bytes(beside, content)
+    try:
+        path.hardlink_to(beside)  # atomic, and fails if it exists
+    except FileExistsError:
+        return False
+    finally:
+        beside.unlink()
+    return True
 
 
 def read_json(path: Path) -> Any:

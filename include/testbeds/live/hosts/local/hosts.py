@@ -14,10 +14,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from include.files.whole import write_json
+from include.files.whole import json_bytes, write_json
 from include.model.errors import CapacityExhausted
 from include.model.host import HostFlavor
-from include.testbeds.live.files import SCRIPTS, live_state, read_json, script
+from include.testbeds.live.files import SCRIPTS, create, live_state, read_json, script
 from include.testbeds.live.hosts.provider import Usage
 from include.testbeds.live.processes import DetachedProcess
 
@@ -113,20 +113,11 @@ class LocalHosts:
 
 def take_number(run: str) -> int:
     """A number that no other host has, leased to the run. Raises CapacityExhausted."""
-    folder = live_state() / "leases"
-    folder.mkdir(parents=True, exist_ok=True)
     for number in range(1, HIGHEST_ID + 1):
         if (live_state() / "hosts" / str(number)).exists():
             continue
-        beside = folder / f".{number}.{run}"
-        write_json(beside, asdict(HostLease(number, run)))
-        try:
-            _file(number, "json").hardlink_to(beside)  # atomic, and fails if it exists
-        except FileExistsError:
-            continue
-        finally:
-            beside.unlink()
-        return number
+        if create(_file(number, "json"), json_bytes(asdict(HostLease(number, run)))):
+            return number
     raise CapacityExhausted(
         f"all {HIGHEST_ID} hosts of this machine are leased; see `make live-down`"
     )

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from include.testbeds.live.files import live_state
+from include.testbeds.live.files import create, live_state
 
 TAG = "tidebench"
 LONGEST_TAG = 60
@@ -55,16 +55,8 @@ def site() -> str:
     """Name of this installation, created once and kept in the state directory."""
     path = live_state() / "site"
     if not path.is_file():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        beside = path.with_name(f".site.{uuid.uuid4().hex[:8]}")
         host = "".join(
             letter for letter in socket.gethostname() if letter.isalnum() or letter == "-"
         )
-        beside.write_text(f"{host[:32]}-{uuid.uuid4().hex[:8]}", encoding="utf-8")
-        try:
-            path.hardlink_to(beside)  # atomic, and fails if it exists
-        except FileExistsError:
-            pass
-        finally:
-            beside.unlink()
+        create(path, f"{host[:32]}-{uuid.uuid4().hex[:8]}".encode())
     return path.read_text(encoding="utf-8")
