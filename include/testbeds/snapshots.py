@@ -17,7 +17,7 @@ I64 = Annotated[NDArray[np.int64], *_AS_LIST]
 F64 = Annotated[NDArray[np.float64], *_AS_LIST]
 
 
-class Stored:
+class StoredState:
     """Has attributes that a snapshot keeps; their annotations say how they are read again."""
 
     __slots__ = ()

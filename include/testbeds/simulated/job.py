@@ -20,7 +20,7 @@ import numpy as np
 
 from include.testbeds.simulated import kernel
 from include.testbeds.simulated.network import I64, LATER_US, QueueingNetwork
-from include.testbeds.snapshots import Stored
+from include.testbeds.snapshots import StoredState
 from include.testbeds.virtual.calibration import WholeRescale
 from include.testbeds.virtual.cloud import VirtualCloud, us
 from include.testbeds.virtual.fleet import VirtualInstance
@@ -31,7 +31,7 @@ USUAL_PERMILLE = 1000
 
 
 @dataclass(slots=True)
-class WholeJob(Stored):
+class WholeJob(StoredState):
     """Who runs, and who is to join or to leave with the next rescale."""
 
     STORED = (

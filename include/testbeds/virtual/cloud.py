@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from include.model.decision import LeaseHost
 from include.testbeds.base import TestbedConfig
 from include.testbeds.columns import as_columns
-from include.testbeds.snapshots import Stored
+from include.testbeds.snapshots import StoredState
 from include.testbeds.virtual.calibration import VirtualCalibration, VirtualFaults
 from include.testbeds.virtual.draws import Draws
 from include.testbeds.virtual.fleet import VirtualFleet, VirtualHost, VirtualInstance
@@ -28,7 +28,7 @@ def us(time_s: float) -> int:
 
 
 @dataclass(slots=True)
-class VirtualCloud(Stored):
+class VirtualCloud(StoredState):
     """Leases hosts and starts instances. Times are microseconds since the run began."""
 
     STORED: ClassVar[tuple[str, ...]] = ("fleet", "pauses_us", "over_us")

@@ -13,7 +13,7 @@ from include.model.compliance import LEVELS
 from include.model.observation import HostSample, InstanceSample, OperatorSample
 from include.model.topology import Topology
 from include.testbeds.base import ACTS, LAST_DURATIONS
-from include.testbeds.snapshots import F64, I64, Stored
+from include.testbeds.snapshots import F64, I64, StoredState
 from include.testbeds.virtual.busy import Watch
 from include.testbeds.virtual.calibration import VirtualCalibration
 from include.testbeds.virtual.draws import Draws
@@ -84,7 +84,7 @@ class Noise:
 
 
 @dataclass(slots=True, kw_only=True)
-class VirtualMonitor(Stored):
+class VirtualMonitor(StoredState):
     """Keeps the last reading, and measured columns until they are taken."""
 
     STORED: ClassVar[tuple[str, ...]] = (
@@ -270,4 +270,4 @@ class VirtualMonitor(Stored):
         """Plain values for a snapshot; measured rows must have been taken."""
         self.catch_up()
         self.durations_ms()
-        return Stored.to_plain(self)
+        return StoredState.to_plain(self)
