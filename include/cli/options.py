@@ -27,17 +27,21 @@ Database = Annotated[
 DEFAULT_ROOT = Path(__file__).resolve().parents[2] / "var"
 
 
-def find_modules_in(folder: Path) -> None:
-    """Look for controllers of a user's own in the folder, too, behind all that is installed."""
-    if (path := str(folder.resolve())) not in sys.path:
+def find_modules_in(*folders: Path) -> None:
+    """Look for controllers of a user's own in these folders, in this order, behind all that is
+    installed."""
+    for path in [str(folder.resolve()) for folder in folders]:
+        if path in sys.path:
+            sys.path.remove(path)
         sys.path.append(path)
 
 
 def runs_of(spec: Path) -> list[RunSpec]:
-    """Every run of a spec file; the modules of its controllers may be beside it."""
+    """Every run of a spec file. The modules of its controllers may be beside it, or, if not there,
+    where the command is called."""
     from include.experiment.matrix import runs_in_file
 
-    find_modules_in(spec.parent)
+    find_modules_in(spec.parent, Path.cwd())
     return runs_in_file(spec)
 
 

@@ -50,7 +50,7 @@ def run(
 ) -> None:
     """Measure the runs of a spec; complete ones are reused.
 
-    With --on each run is a task of Spark, and <experiment>/sweep_status.csv says how each went.
+    With --on each run is a task of Spark, and EXPERIMENT/sweep_status.csv says how each went.
     """
     from include.cli.progress import Progress
     from include.experiment.params import spec_path

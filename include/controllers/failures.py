@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import sys
 from collections.abc import Callable
 from functools import partial
 from inspect import unwrap
@@ -60,10 +61,11 @@ def import_advice(error: BaseException, module: str) -> str:
         return f"correct it in {error.filename}:{error.lineno}"
     if isinstance(error, ModuleNotFoundError) and f"{module}.".startswith(f"{error.name}."):
         return "write module:Class, and install the package or put its folder on PYTHONPATH"
-    lines = _lines(error, {_package(module)} - {OURS})
-    return (
-        f"correct it in {lines[-1]}" if lines else "write module:Class, a class that the module has"
-    )
+    if lines := _lines(error, {_package(module)} - {OURS}):
+        return f"correct it in {lines[-1]}"
+    where = getattr(sys.modules.get(module), "__file__", None)
+    here = f", in {where}; if that is not yours, give yours another name" if where else ""
+    return f"write module:Class, a class that the module has{here}"
 
 
 def _package(module: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from functools import cache
+from functools import cache, partial
 from typing import Annotated, Any, ClassVar, get_type_hints
 
 import numpy as np
@@ -12,9 +12,11 @@ from pydantic import PlainSerializer, PlainValidator, TypeAdapter
 
 from include.model.errors import StoreError
 
-_AS_LIST = PlainValidator(np.array), PlainSerializer(np.ndarray.tolist)
-I64 = Annotated[NDArray[np.int64], *_AS_LIST]
-F64 = Annotated[NDArray[np.float64], *_AS_LIST]
+_AS_LIST = PlainSerializer(np.ndarray.tolist)
+# With a type of their own: a list without numbers would be read as one of fractions.
+_INTEGERS, _FRACTIONS = partial(np.array, dtype=np.int64), partial(np.array, dtype=np.float64)
+I64 = Annotated[NDArray[np.int64], PlainValidator(_INTEGERS), _AS_LIST]
+F64 = Annotated[NDArray[np.float64], PlainValidator(_FRACTIONS), _AS_LIST]
 
 
 class StoredState:

@@ -40,3 +40,11 @@ def test_an_edit_measures_only_its_runs_again(tmp_path: Path) -> None:
     (own,) = [line for line in again if "] Longest-" in line]
     assert btu.endswith("reused")
     assert own.endswith("of other code")
+
+
+def test_a_module_beside_the_spec_comes_before_one_where_the_command_is_called(tmp_path: Path):
+    spec = write_own(tmp_path / "home")
+    other = tmp_path / "elsewhere" / "my_package"
+    other.mkdir(parents=True)
+    (other / "__init__.py").write_text("raise RuntimeError('of another folder')\n")
+    assert "Longest-stepwise-btu5-s1-" in tidebench(other.parent, "check", str(spec))

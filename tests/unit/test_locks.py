@@ -15,7 +15,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from include.model.errors import StoreError
+from include.model.errors import SetupError, StoreError
 from include.runs.measurements.locks import alone, lock_of, locked
 from include.runs.stages import run_all
 from tests.advise.synthetic import write_small_recording
@@ -88,6 +88,27 @@ def test_a_lock_of_a_dead_process_is_no_lock(tmp_path, holder):
     with alone(tmp_path, "run-1", wait_s=1), alone(tmp_path, "run-1", wait_s=1):
         pass
     assert not lock_of(tmp_path, "run-1").exists()
+
+
+def test_a_folder_that_comes_and_goes_is_made_again(tmp_path, monkeypatch):
+    """Between a mkdir that finds it and the look at what it found, another process removed it."""
+    make, tries = Path.mkdir, [FileExistsError(), FileNotFoundError()]
+
+    def removed_meanwhile(folder, *args, **options):
+        if folder == lock_of(tmp_path, "a run").parent and tries:
+            raise tries.pop()
+        make(folder, *args, **options)
+
+    monkeypatch.setattr(Path, "mkdir", removed_meanwhile)
+    with alone(tmp_path, "a run"):
+        assert lock_of(tmp_path, "a run").is_file()
+    assert not tries
+
+
+def test_a_file_in_the_place_of_the_folder_is_told(tmp_path):
+    lock_of(tmp_path, "a run").parent.write_text("")
+    with pytest.raises(SetupError, match="cannot be written"), alone(tmp_path, "a run"):
+        pass
 
 
 def test_advise_and_report_wait_for_another_advice_in_the_folder(tmp_path, caplog):

@@ -91,9 +91,10 @@ def _open_file(path: Path) -> IO[str]:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             return path.open("a+", encoding="utf-8")
-        except FileNotFoundError:  # whoever was through has removed the folder
-            continue
         except OSError as error:
+            gone = (FileNotFoundError, FileExistsError)  # whoever was through removes the folder
+            if isinstance(error, gone) and not path.parent.is_file():
+                continue
             raise SetupError(
                 f"{path} cannot be written ({error.strerror}); make the folder writable, or name "
                 "another one (--root, --out, TIDEBENCH_DATA_ROOT)"
