@@ -16,6 +16,7 @@ from include.model.errors import StoreError
 from include.results.tables import build
 from include.results.tables.build import STEPS, build_tables, read_by
 from include.results.tables.catalogue import INPUT_CHECKS, PUBLISHED
+from include.results.tables.covers import read_covers
 from include.results.tables.quarantine import read_quarantine
 from include.results.tables.staged import read_staged
 from include.runs.spark.session import local_driver
@@ -51,6 +52,19 @@ def folder(measured: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def other(measured: Path, tmp_path: Path) -> Path:
     """A copy without tables."""
     return shutil.copytree(measured, tmp_path / "demo")
+
+
+def test_a_run_that_is_measured_again_meanwhile_is_told(
+    other: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def forgotten(folder: Path) -> object:
+        (folder / "runs" / BTU.run_id / "manifest.json").unlink()
+        return read_covers(folder)
+
+    monkeypatch.setattr(build, "read_covers", forgotten)
+    with pytest.raises(StoreError, match=rf"measured again .* {BTU.run_id}; report again"):
+        build_tables(other, master="local[2]")
+    assert not (other / "staged").exists()
 
 
 def test_every_table_is_staged_for_every_run(folder: Path) -> None:

@@ -33,6 +33,7 @@ from include.results.tables.quarantine import (
 )
 from include.results.tables.same_inputs import require_each_once, require_same_files
 from include.results.tables.staged import (
+    digest_or_absent,
     keep_sources,
     read_arrow,
     sources_of,
@@ -62,8 +63,8 @@ def build_tables(
     ``staged/sources.json`` says by their SHA-256 which files of runs the tables are of.
     Without ``folder/bounds.json`` (covers.py) nothing is known of the cover, the regret and the
     parts of the costs.
-    Raises StoreError when there is no run to read, two measure the same, or runs of
-    one case are of other files; SetupError without Java 17.
+    Raises StoreError when there is no run to read, one is measured again meanwhile, two measure the
+    same, or runs of one case are of other files; SetupError without Java 17.
     """
     require_java()
     chosen = complete_runs(folder, runs)
@@ -82,6 +83,7 @@ def build_tables(
         for name, rows_of_table in computed.items():
             spark.createDataFrame(rows_of_table).createOrReplaceTempView(name)
         results = _queried(spark, at_once=1 if many else 2)
+    _require_unchanged(folder, sources)
     measured = results["runs"].to_pylist()
     require_same_files(folder, measured)
     require_each_once(folder, measured)
@@ -92,6 +94,16 @@ def build_tables(
     write_quarantine(folder / "staged", torn)
     keep_sources(folder, sources)
     return counts
+
+
+def _require_unchanged(folder: Path, sources: Mapping[str, str]) -> None:
+    changed = {Path(path).parts[1] for path, sha in sources.items()
+               if digest_or_absent(folder / path) != sha}  # fmt: skip
+    if changed:
+        raise StoreError(
+            f"measured again while tables were built of them: {', '.join(sorted(changed))}; "
+            "report again once that is through"
+        )
 
 
 def leave_out(folder: Path, failed: Quarantine) -> None:
