@@ -8,12 +8,14 @@ in the run's folder; TaskManagers find it again by its port.
 from __future__ import annotations
 
 import os
+import random
 import socket
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from include.files.whole import write_bytes, write_json
+from include.model.errors import TestbedNotReady
 from include.testbeds.flink.calibration import FlinkCalibration
 from include.testbeds.flink.installation import Installation
 from include.testbeds.live.processes import DetachedProcess
@@ -51,6 +53,11 @@ OPENS = (
 )
 
 
+LISTENS_ON = range(20_000, 32_768)
+"""Below the ports that Linux gives to whoever asks for any, as TaskManagers do: one of them could
+get the port that the JobManager is about to listen on."""
+
+
 @dataclass(frozen=True, slots=True)
 class Ports:
     """Where the JobManager listens."""
@@ -60,11 +67,16 @@ class Ports:
 
     @classmethod
     def free(cls) -> Ports:
-        """Two that nobody has now."""
-        with socket.socket() as one, socket.socket() as other:
-            for each in (one, other):
-                each.bind(("127.0.0.1", 0))
-            return cls(one.getsockname()[1], other.getsockname()[1])
+        """Two that nobody has now. Raises TestbedNotReady if there are none."""
+        found: list[int] = []
+        for port in random.sample(LISTENS_ON, len(LISTENS_ON)):
+            with socket.socket() as one, suppress(OSError):
+                one.bind(("127.0.0.1", port))
+                found.append(port)
+            if len(found) == 2:
+                return cls(*found)
+        numbers = f"{LISTENS_ON[0]} to {LISTENS_ON[-1]}"
+        raise TestbedNotReady(f"no two ports of {numbers} are free on 127.0.0.1; end what has them")
 
 
 @dataclass(frozen=True, slots=True)
