@@ -262,7 +262,9 @@ def _of_controller(check: OfOne) -> Check:
 
 
 def _of_advisors(check: OfOne) -> Check:
-    return lambda spec: chain.from_iterable(check(spec, "advisor", one) for one in spec.advisors)
+    return lambda spec: chain.from_iterable(
+        check(spec, "advisor", advisor) for advisor in spec.advisors
+    )
 
 
 def registration_problems(kind: str, name: str) -> list[str]:

@@ -298,7 +298,7 @@ class ExperimentSpec(Conditions):
             self.calibration if "calibration" in self.model_fields_set else [conditions.calibration]
         )
         left_out = self.without.get(topology, ())
-        controllers = [one for one in self.controllers if one.name not in left_out]
+        controllers = [choice for choice in self.controllers if choice.name not in left_out]
         axes = (calibrations, controllers, conditions.patterns, conditions.btus_min, self.seeds)
         for calibration, controller, pattern, btu_min, seed in product(*axes):
             yield RunSpec(

@@ -52,9 +52,10 @@ class Greedy:
     def __init__(self, stations: Mapping[str, Station]) -> None:
         """Every station gets as few as it can do with."""
         self._stations = stations
-        self.servers = {name: one.least for name, one in stations.items()}
+        self.servers = {name: station.least for name, station in stations.items()}
         self._times_s = {
-            name: one.visits * one.sojourn_s(self.servers[name]) for name, one in stations.items()
+            name: station.visits * station.sojourn_s(station.least)
+            for name, station in stations.items()
         }
         self._best = [self._one_more(place, name) for place, name in enumerate(stations)]
         heapq.heapify(self._best)  # of equals the first station comes first
@@ -63,9 +64,9 @@ class Greedy:
     def _one_more(self, place: int, name: str) -> tuple[float, int, str, float]:
         """What one server more saves every item of the sources, below 0 for the heap, and what the
         visits of one take then."""
-        one, servers = self._stations[name], self.servers[name]
-        now_s, after_s = one.sojourn_s(servers), one.sojourn_s(servers + 1)
-        return -one.visits * (now_s - after_s), place, name, one.visits * after_s
+        station, servers = self._stations[name], self.servers[name]
+        now_s, after_s = station.sojourn_s(servers), station.sojourn_s(servers + 1)
+        return -station.visits * (now_s - after_s), place, name, station.visits * after_s
 
     @property
     def sojourn_s(self) -> float:

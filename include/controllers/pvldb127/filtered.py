@@ -249,7 +249,7 @@ def measure(seen: Observation, since_s: float) -> Measured | None:
     for name, sample in sorted(seen.operators.items()):
         serving = seen.serving(name)
         ready = sorted((one for one in serving if one.ready), key=_name)
-        read = [metrics_of(one) for one in ready]
+        read = [metrics_of(instance) for instance in ready]
         complete = [row for row in read if row is not None]
         if not complete or since_s <= 0:
             continue
