@@ -34,7 +34,6 @@ from include.runs.session import Session
 from include.runs.stored import Stored, find_stored, is_of_other_code, is_of_this_code, mark_code
 from include.runs.versions import versions
 from include.testbeds import TESTBEDS
-from include.testbeds.columns import joined
 
 ONCE_PER_RUN = ("run", "operator", "price", "billing", "lease")
 PER_WINDOW = tuple(table for table in TABLES if table not in ONCE_PER_RUN)
@@ -358,10 +357,9 @@ def _complete(run: Run, store: RunStore, windows: Sequence[Window]) -> None:
     before = range(windows[0].number)
     ended = [store.read_commit(number)["ended_leases"] for number in before]
     leases = [*ended, *(window.ended_leases for window in windows), windows[-1].leases]
-    tables = _per_window(run.spec)
-    # Popped, so that what is written takes no memory twice.
-    rows = {table: joined([window.rows.pop(table) for window in windows]) for table in tables}
-    parts = store.write_wholes(tables, len(before), [rows])
+    # Popped, so that what is written takes no memory any more.
+    rows = ({table: window.rows.pop(table) for table in [*window.rows]} for window in windows)
+    parts = store.write_wholes(_per_window(run.spec), len(before), rows)
     for table, columns in _once_per_run(run, leases).items():
         parts.append(store.write_rows(table, 0, columns))
     _write_manifest(run, store, parts)
