@@ -81,6 +81,7 @@ TESTBEDS: Mapping[str, TestbedRegistration] = {
         parameters_in="live.calibration",
         real_time=True,
         reaped_by="live.hosts.local.reap",
+        measures=("machine",),
     ),
     # A real Apache Flink on this machine, on the wall clock; its faults are real.
     "flink": TestbedRegistration(
@@ -97,6 +98,7 @@ TESTBEDS: Mapping[str, TestbedRegistration] = {
         parameters_in="live.hosts.openstack.calibration",
         real_time=True,
         reaped_by="live.hosts.openstack.reap",
+        measures=("machine",),
         in_cloud=True,
     ),
 }
