@@ -24,7 +24,6 @@ class Figure:
 
     title: str
     unit: str
-    decimals: int
     share: float | None = None
     points: float | None = None
 
@@ -49,19 +48,19 @@ class Figure:
 
 
 FIGURES: Mapping[str, Figure] = {
-    "instances_mean": Figure(title="mean parallelism", unit="instances", decimals=2, share=0.1),
-    "scalings": Figure(title="scalings", unit="", decimals=0, share=0.2),
-    "job_starts": Figure(title="starts of the job", unit="", decimals=0),
-    "strict_real_time_percent": Figure(title="in time", unit="%", decimals=1, points=3),
-    "strict_near_real_time_percent": Figure(title="within 2x", unit="%", decimals=1, points=3),
-    "strict_relaxed_percent": Figure(title="within 5x", unit="%", decimals=1, points=3),
-    "end_to_end_percent": Figure(title="end-to-end within 2x", unit="%", decimals=1, points=3),
-    "waiting_mean_items": Figure(title="lag, mean", unit="items", decimals=0),
-    "waiting_p95_items": Figure(title="lag, p95", unit="items", decimals=0),
-    "age_p95_s": Figure(title="age p95", unit="s", decimals=2),
-    "resource_cost": Figure(title="hosts", unit="cost", decimals=2, share=0.1),
-    "strict_total_cost": Figure(title="total", unit="cost", decimals=2, share=0.1),
-    "end_to_end_total_cost": Figure(title="end-to-end total", unit="cost", decimals=2, share=0.1),
+    "instances_mean": Figure(title="mean parallelism", unit="instances", share=0.1),
+    "scalings": Figure(title="scalings", unit="", share=0.2),
+    "job_starts": Figure(title="starts of the job", unit=""),
+    "strict_real_time_percent": Figure(title="in time", unit="%", points=3),
+    "strict_near_real_time_percent": Figure(title="within 2x", unit="%", points=3),
+    "strict_relaxed_percent": Figure(title="within 5x", unit="%", points=3),
+    "end_to_end_percent": Figure(title="end-to-end within 2x", unit="%", points=3),
+    "waiting_mean_items": Figure(title="lag, mean", unit="items"),
+    "waiting_p95_items": Figure(title="lag, p95", unit="items"),
+    "age_p95_s": Figure(title="age p95", unit="s"),
+    "resource_cost": Figure(title="hosts", unit="cost", share=0.1),
+    "strict_total_cost": Figure(title="total", unit="cost", share=0.1),
+    "end_to_end_total_cost": Figure(title="end-to-end total", unit="cost", share=0.1),
 }
 """By name in the CSV file."""
 

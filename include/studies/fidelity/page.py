@@ -12,12 +12,14 @@ from pydantic import TypeAdapter, ValidationError
 
 from include.files.whole import csv_rows, csv_text
 from include.model.errors import SpecError
+from include.results.tables.staged import gathered
 from include.studies.base import plain
 from include.studies.fidelity.comparison import (
     AGAIN,
     FITTED,
     HELD_OUT,
     LEAST_TAU,
+    RANKED_BY,
     Order,
     Prediction,
     Promise,
@@ -59,7 +61,6 @@ class FidelityPage:
         text += ["## Errors, and how many are within the limit\n", EXPLAINED, *_errors(rows)]
         text += ["## The order of controllers\n", ORDERED, *_orders(list(orders(rows)))]
         text += ["## Recommendations\n", RECOMMENDED, *_recommendations([*recommendations(rows)])]
-        text += ["## Every run\n", BESIDE, *_runs(rows)]
         return "\n".join(text).rstrip() + "\n"
 
 
@@ -101,18 +102,15 @@ of the measured value. Lag is the number of items that wait in all queues and at
 """
 
 ORDERED = f"""Kendall's tau between the measured and the predicted order of controllers, by the mean
-over those seeds of a load that have the most controllers; 1 is the same order, and at least
-{LEAST_TAU:g} is asked for. Empty if all controllers are equal.
+over those seeds of a load that have the most controllers. 1 is the same order; what is below
+{LEAST_TAU:g} is bold. Empty if all controllers are equal or no run has the figure.
 """
 
 RECOMMENDED = """For every load and seed of which three controllers or more were held out, and every
 share of items that may be asked for: the controller of the lowest predicted cost that is sure to
 hold it, which then ran on Flink. It is sure where the predicted share less a margin holds it; the
 margin is its largest error in the n runs fitted on, times (n + 1) / n, and that of the cost
-likewise.
-"""
-
-BESIDE = """Predicted / measured; bold is beyond the limit.
+likewise. Bold is what did not hold.
 """
 
 UNSOUND = """These runs were measured and do not count: without faults in the spec, the machine
@@ -157,15 +155,22 @@ def _orders(orders: Sequence[Order]) -> Iterator[str]:
     if not orders:
         yield "No load has three controllers yet.\n"
         return
-    yield "| load | by | predicted by | runs | controllers | tau |\n|---|---|---|---|--:|--:|"
+    titles = " | ".join(FIGURES[name].title for name in RANKED_BY)
+    yield f"| load | predicted by | runs | {titles} |\n|---|---|---|" + "--:|" * len(RANKED_BY)
     short = _names(order.load for order in orders)
-    for order in orders:
-        tau = "" if order.tau is None else f"{order.tau:.2f}"
-        yield (
-            f"| {short[order.load]} | {order.figure} | {order.by} | {order.role} "
-            f"| {order.controllers} | {tau} |"
-        )
+    for (load, by, role), own in gathered(
+        ((order.load, order.by, order.role), order) for order in orders
+    ).items():
+        of = {order.figure: order for order in own}
+        cells = " | ".join(_tau_cell(of.get(name)) for name in RANKED_BY)
+        yield f"| {short[load]} | {by} | {role} | {cells} |"
     yield ""
+
+
+def _tau_cell(order: Order | None) -> str:
+    if order is None or order.tau is None:
+        return ""
+    return _bold(f"{order.tau:.2f}", round(order.tau, 2) >= LEAST_TAU)
 
 
 def _recommendations(made: Sequence[Promise]) -> Iterator[str]:
@@ -182,17 +187,21 @@ def _recommendations(made: Sequence[Promise]) -> Iterator[str]:
             f"**{by}**: {len(own)} recommendations, tried in {runs} runs; {shares} held the share "
             f"and {costs} the range of the cost. For {none} no controller was sure.\n"
         )
-    yield "| predicted by | load | seed | asked, % | controller | share, % | hosts, cost |"
-    yield "|---|---|--:|--:|---|--:|--:|"
+    titles = "asked, % | promised | measured | hosts, cost | measured"
+    yield f"| predicted by | load | seed | controller | {titles} |"
+    yield "|---|---|--:|---|---|--:|--:|---|--:|"
     short = _names(dict.fromkeys(one.load for one in given))
     names = _names(dict.fromkeys(str(one.controller) for one in given))
-    for one in given:
-        share = f"{one.promised_percent:.1f} promised, {one.measured_percent:.1f} measured"
-        cost = f"{one.lowest_cost:.1f} to {one.highest_cost:.1f}, {one.measured_cost:.1f} measured"
-        cells = (_bold(share, one.share_holds), _bold(cost, one.cost_holds))
+    for (by, load, seed, name), own in gathered(
+        ((one.by, one.load, one.seed, str(one.controller)), one) for one in given
+    ).items():
+        asked = ", ".join(_bold(f"{one.asked_percent:g}", one.share_holds) for one in own)
+        of = own[0]
+        cost = _bold(f"{of.measured_cost:.1f}", of.cost_holds)
         yield (
-            f"| {one.by} | {short[one.load]} | {one.seed} | {one.asked_percent:g} "
-            f"| {names[str(one.controller)]} | {cells[0]} | {cells[1]} |"
+            f"| {by} | {short[load]} | {seed} | {names[name]} | {asked} "
+            f"| {of.promised_percent:.1f} | {of.measured_percent:.1f} "
+            f"| {of.lowest_cost:.1f} to {of.highest_cost:.1f} | {cost} |"
         )
     yield ""
 
@@ -207,23 +216,3 @@ def _names(labels: Iterable[str]) -> dict[str, str]:
     name_of = {label: label.split()[0] for label in labels}
     times = Counter(name_of.values())
     return {label: name if times[name] == 1 else label for label, name in name_of.items()}
-
-
-def _runs(rows: Sequence[Prediction]) -> Iterator[str]:
-    cells: dict[tuple[str, str, int, str, str], dict[str, str]] = {}
-    for row in rows:
-        key = (row.load, row.controller, row.seed, row.role, row.by)
-        decimals = FIGURES[row.figure].decimals
-        cell = f"{row.predicted:.{decimals}f} / {row.measured:.{decimals}f}"
-        cells.setdefault(key, {})[row.figure] = _bold(cell, row.holds)
-    short = _names(row.controller for row in rows)
-    titles = " | ".join(figure.title for figure in FIGURES.values())
-    for load in dict.fromkeys(row.load for row in rows):
-        yield f"### {load}\n"
-        yield f"| controller | seed | role | predicted by | {titles} |"
-        yield "|---|--:|---|---|" + "--:|" * len(FIGURES)
-        for key in sorted(key for key in cells if key[0] == load):
-            _, controller, seed, role, by = key
-            values = " | ".join(cells[key].get(name, "") for name in FIGURES)
-            yield f"| {short[controller]} | {seed} | {role} | {by} | {values} |"
-        yield ""
