@@ -110,3 +110,17 @@ def test_an_order_for_what_runs_is_settled_without_a_start_of_the_job(flink, sta
     assert {one.name for one in state.fleet.instances.values()} == {"back-2", "end-3", "front-4"}
     assert state.names["g1"]["front"] == ["front-4"]
     assert "event" not in state.journal.read(0)[0]
+
+
+def test_what_already_runs_elsewhere_stays_ready_when_its_host_is_lost(flink, state):
+    """Flink started the job without host-2 before it was missed, so no other start is to come."""
+    state.fleet.hosts[2] = FlinkHost(
+        number=2, flavor="four", ordered_s=0, paid_until_s=600, pid=2**30, born=1, up_s=0.0
+    )
+    for one in state.fleet.instances.values():
+        one.ready_s = 0.0
+    state.fleet.instances[2].host = 2
+    reconcile(state)
+    assert state.journal.read(0)[0]["event"]["event"] == ["host_lost"]
+    assert [one.host for one in state.fleet.instances.values()] == [1, 1, 1]
+    assert not state.crashed

@@ -165,19 +165,21 @@ class FlinkReconciler:
     def _lose(self, host: FlinkHost, event: str, why: str) -> None:
         """The lease ends now, and so does what may still run there: it could wake up.
 
-        Flink starts its instances on others, so they are booked there until it says where.
+        Flink starts its instances on others, so they are booked there until it says where. Where it
+        had done so before, or ran nothing here, no start is to come that would.
         """
         state = self._state
-        gone = state.fleet.on_host(host.number)
+        gone, start = state.fleet.on_host(host.number), self._start()
+        starts = start is None or any(each.host == host.name for each in start.subtasks)
         others = [each for each in state.fleet.leased() if each is not host and each.up]
         for one in gone:
             if one.stopping or not others:
                 del state.fleet.instances[one.number]
             else:
-                one.host, one.ready_s = others[0].number, None
+                one.host, one.ready_s = others[0].number, None if starts else one.ready_s
         names = ", ".join(one.name for one in gone) or "none"
         state.event(event, host.name, f"{why}; instances that ran there: {names}")
-        state.crashed = True
+        state.crashed = state.crashed or starts
         self._settled_at = time.monotonic()
         self._end(host, at_once=True)
 
