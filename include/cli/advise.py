@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from include.cli.interrupt import ends_at_once
+from include.cli.options import results_folder
 from include.model.errors import SpecError, all_checked, command
 
 if TYPE_CHECKING:
@@ -168,9 +169,8 @@ def advise(  # noqa: PLR0913  options of a command
     beside: Annotated[
         str, typer.Option(help="Another recording of the job: does it say the opposite?")
     ] = "",
-    out: Annotated[Path, typer.Option(help="The folder for what comes of it.")] = Path(
-        "var/advice"
-    ),
+    *,
+    out: Annotated[Path, results_folder("advice", "The folder for what comes of it.")],
 ) -> None:
     """Rank policies by the cost at which they would have run a job."""
     from include.advise.answer import PAPER_UNITS, advise_beside
@@ -270,9 +270,8 @@ def operators(
     ] = "",
     columns: Map = "",
     sort: Sort = False,
-    out: Annotated[Path, typer.Option(help="The folder for the experiment.")] = Path(
-        "var/operators"
-    ),
+    *,
+    out: Annotated[Path, results_folder("operators", "The folder for the experiment.")],
 ) -> None:
     """Fit a model of every operator; write it as a spec for run."""
     from include.advise.export import write_graph

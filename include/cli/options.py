@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -25,6 +26,15 @@ Database = Annotated[
     str, typer.Option(envvar="TIDEBENCH_DATABASE", help="Results database; SQLite by default.")
 ]
 DEFAULT_ROOT = Path(__file__).resolve().parents[2] / "var"
+
+
+def results_folder(name: str, help_text: str) -> Any:
+    """An option: a folder of this name where results are kept, else in var of where one is."""
+    return typer.Option(
+        help=help_text,
+        default_factory=lambda: Path(os.environ.get("TIDEBENCH_DATA_ROOT") or "var") / name,
+        show_default=f"$TIDEBENCH_DATA_ROOT/{name}, or var/{name}",
+    )
 
 
 def find_modules_in(*folders: Path) -> None:
