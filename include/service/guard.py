@@ -97,7 +97,7 @@ def _not_ready(reading: JobReading) -> Iterator[str]:
     if not reading.running:
         yield f"the job is {reading.state}, not RUNNING"
     elif not reading.elastic:
-        yield "Flink says nothing of what the job asks for; it needs the adaptive scheduler"
+        yield "Flink takes no changes: the job needs the adaptive scheduler, without reactive mode"
     if reading.running and not reading.started_s > 0:
         yield "it is not known since when all of the job runs"
     if reading.checkpoint_running:

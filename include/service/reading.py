@@ -91,7 +91,8 @@ class JobReading:
     restarts: int | None
     """Since this job id was submitted."""
     elastic: bool = False
-    """Whether Flink lets others change the parallelism: it has resource requirements."""
+    """Whether Flink lets others change the parallelism: it has resource requirements, and is not in
+    reactive mode."""
     down_s: float = 0.0
     """When it went down before it last began to run, by Flink's clock; 0 where nobody says it."""
     missing: tuple[str, ...] = ()

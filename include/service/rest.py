@@ -169,6 +169,7 @@ class FlinkRest:
         for vertex in details["vertices"][:1]:
             self._part(missing, "", self._metrics, job, vertex["id"], ())  # Flink fetches now
         asked = self._part(missing, "resource requirements", self.requirements, job)
+        reactive = asked is not None and self._part(missing, "", self._reactive)
         checkpoints = self._part(missing, "checkpoints", self._get, f"/jobs/{job}/checkpoints")
         restarts = self._part(missing, "restarts", self._restarts, job)
         listed = self._part(missing, "TaskManagers", self._get, "/taskmanagers")
@@ -193,7 +194,7 @@ class FlinkRest:
             checkpoint_running=bool(checkpoints and checkpoints["counts"]["in_progress"]),
             last_checkpoint_s=_last_checkpoint_s(checkpoints),
             restarts=restarts,
-            elastic=asked is not None,
+            elastic=asked is not None and not reactive,
             down_s=_down_s(details),
             missing=tuple(dict.fromkeys(missing)),
             url=self.url,
@@ -275,6 +276,12 @@ class FlinkRest:
         if names and not metrics:
             self._names.pop((job, vertex), None)
         return metrics
+
+    def _reactive(self) -> bool:
+        """Whether the job takes all slots that there are, and Flink refuses every change (2.2.1,
+        `AdaptiveScheduler.updateJobResourceRequirements`)."""
+        options = {str(each["key"]): str(each["value"]) for each in self._get("/jobmanager/config")}
+        return options.get("scheduler-mode", "").lower() == "reactive"
 
     def _restarts(self, job: str) -> int | None:
         metrics = self._get(f"/jobs/{job}/metrics?get=numRestarts")

@@ -63,6 +63,6 @@ def test_a_broker_that_blocks_publishers_for_long_ends_the_run(monkeypatch):
             waited = "waited for .* s: RabbitMQ blocks publishers, because its disk"
             with pytest.raises(TestbedError, match=waited):
                 live.testbed.advance_to(live.testbed.now_s + 30)
-        live.advance_until(lambda: not live.testbed._state.reading.blocked_since_us, 30)
+        live.advance_until_event("publishers_back", 30)
         assert live.events()["publishers_blocked"] == ["broker"]
         live.assert_nothing_lost()

@@ -32,6 +32,7 @@ class FakeFlink:
         self.headers: dict[str, str] = {}
         self.url = ""
         self.no_requirements = False
+        self.options: dict[str, str] = {"jobmanager.scheduler": "Adaptive"}
         self.checkpoint_running = False
         self.changed: dict[str, Any] = {}
         """What the job's own answer has in place of the truth."""
@@ -59,6 +60,10 @@ class FakeFlink:
             "JOB/checkpoints": lambda: (200, checkpoints),
             r"JOB/metrics\?get=numRestarts": lambda: (200, restarts),
             r"JOB/vertices/(\w+)/subtasks/metrics(?:\?get=(.*)&agg=.*)?": self._metrics,
+            "/jobmanager/config": lambda: (
+                200,
+                [{"key": key, "value": value} for key, value in self.options.items()],
+            ),
             "/taskmanagers": lambda: (200, {"taskmanagers": managers}),
             r"/taskmanagers/tm-\d+/metrics\?get=.*": lambda: self._of_jvm("value"),
             r"/taskmanagers/metrics\?get=.*&agg=avg": lambda: self._of_jvm("avg"),

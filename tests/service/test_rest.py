@@ -87,6 +87,12 @@ def test_a_job_without_an_adaptive_scheduler_is_not_elastic(
     assert {(one.asked_least, one.asked_most) for one in reading.operators} == {(1, 1), (2, 2)}
 
 
+def test_a_job_in_reactive_mode_is_not_elastic(connect: Connect, flink: FakeFlink) -> None:
+    assert connect().reading("orders").elastic
+    flink.options["scheduler-mode"] = "REACTIVE"
+    assert not connect().reading("orders").elastic
+
+
 def test_an_unknown_job_is_told_with_those_there_are(connect: Connect, flink: FakeFlink) -> None:
     with pytest.raises(NoSuchJobError) as caught:
         connect().reading("payments")

@@ -117,13 +117,15 @@ class LiveMonitor:
             why = why_blocked(self._state.services)
         except TestbedError:
             return  # the next reading finds out
-        if not why:
-            reading.blocked_since_us = 0
-        elif not reading.blocked_since_us:
+        blocked_s = (reading.wall_us - reading.blocked_since_us) / 1e6
+        if why and not reading.blocked_since_us:
             reading.blocked_since_us = reading.wall_us
             self._state.event("publishers_blocked", "broker", why)
-        elif (blocked_s := (reading.wall_us - reading.blocked_since_us) / 1e6) >= BLOCKED_FOR_S:
+        elif why and blocked_s >= BLOCKED_FOR_S:
             raise TestbedError(f"the run has waited for {blocked_s:.0f} s: {why}")
+        elif not why and reading.blocked_since_us:
+            reading.blocked_since_us = 0
+            self._state.event("publishers_back", "broker", f"they waited for {blocked_s:.0f} s")
 
     # ------------------------------------------------------------ utilisation
 
