@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import errno
 import socket
-from collections.abc import Callable, Iterable, Mapping
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from include.cli.options import DEFAULT_ROOT, Root
 from include.model.errors import SetupError, SpecError, unknown_name
-
-PATH = "/metrics"
 
 
 def metrics(
@@ -44,9 +41,7 @@ def metrics(
         raise SetupError(
             f"cannot listen on {_shown(host)}:{port} ({error.strerror}); {how}"
         ) from None
-    if served := server.get_app():
-        server.set_app(_at_its_path(served))
-    typer.echo(f"metrics of {root}: http://{_shown(host)}:{server.server_port}{PATH}")
+    typer.echo(f"metrics of {root}: http://{_shown(host)}:{server.server_port}/metrics")
     try:
         thread.join()
     except KeyboardInterrupt:
@@ -56,18 +51,6 @@ def metrics(
 def _shown(host: str) -> str:
     """A host as addresses have it: IPv6 in brackets."""
     return f"[{host}]" if ":" in host else host
-
-
-def _at_its_path(served: Callable[..., Iterable[bytes]]) -> Callable[..., Iterable[bytes]]:
-    """What is served at ``PATH``, and nothing at any other: the library answers them all."""
-
-    def answer(environ: Mapping[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-        if environ["PATH_INFO"] == PATH:
-            return served(environ, start_response)
-        start_response("404 Not Found", [("Content-Type", "text/plain; charset=utf-8")])
-        return [f"metrics are at {PATH}\n".encode()]
-
-    return answer
 
 
 def reap(

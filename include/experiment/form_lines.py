@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -21,13 +20,11 @@ _LINE = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*)\s*[=:]\s*(\S.*?)\s*")
 def options_of(field: str, text: Any, problems: list[str]) -> dict[str, Any]:
     """The options of one field; whatever is wrong with a line is added to ``problems``.
 
-    ``given`` is a list of lines or a text of them, each `name = value` with a value as in YAML;
-    or, from a program, a mapping or JSON of one; or nothing.
+    ``text`` is a list of lines or a text of them, each `name = value` with a value as in YAML;
+    or, from a program, a mapping; or nothing.
     """
     if isinstance(text, Mapping):
         return dict(text)
-    if isinstance(text, str) and text.lstrip().startswith("{"):
-        return _from_json(field, text, problems)
     if text is not None and not isinstance(text, str | Sequence):
         problems.append(f"{field} must be lines of `name = value`, got {text!r}")
         return {}
@@ -81,7 +78,7 @@ def _from_first_to_last(number: Any) -> Iterable[Any]:
 def choices_of(field: str, text: Any, problems: list[str]) -> list[Any]:
     """Names, or names with options, one per line: `keda`, or `{name: tide, care: 2}`.
 
-    ``given`` is a list of lines or a text of them, or from a program a list of choices; whatever
+    ``text`` is a list of lines or a text of them, or from a program a list of choices; whatever
     is wrong with a line is added to ``problems``.
     """
     if text is not None and not isinstance(text, str | Sequence):
@@ -115,15 +112,3 @@ def _split(entry: Any) -> Iterator[Any]:
 def _lines(text: str | Sequence[Any] | None) -> Iterator[str]:
     lines = text.splitlines() if isinstance(text, str) else text or ()
     yield from (str(line) for line in lines if str(line).strip())
-
-
-def _from_json(field: str, text: str, problems: list[str]) -> dict[str, Any]:
-    try:
-        options: dict[str, Any] = json.loads(text)
-    except ValueError as error:
-        problems.append(f"{field} is not JSON: {error}")
-    except RecursionError:
-        problems.append(f"{field} is JSON in too many brackets; write plain values")
-    else:
-        return options
-    return {}

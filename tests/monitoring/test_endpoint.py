@@ -71,13 +71,6 @@ def test_it_listens_on_this_machine_only(address: str) -> None:
             other.connect(("127.0.0.2", port))  # what listens everywhere listens there, too
 
 
-def test_it_is_at_one_path_only(address: str) -> None:
-    for path, status in (("/metrics", 200), ("/", 404), ("/metrics/x", 404), ("/etc", 404)):
-        answer = httpx.get(f"http://{address}{path}", timeout=60)
-        assert answer.status_code == status, path
-    assert answer.text == "metrics are at /metrics\n"
-
-
 def test_an_address_of_ipv6_is_said_as_it_can_be_opened(data_root: Path) -> None:
     with serving(data_root, "--host", "::1") as address:
         assert httpx.get(f"http://{address}/metrics", timeout=60).status_code == 200

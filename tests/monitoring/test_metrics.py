@@ -185,19 +185,6 @@ def test_leases_and_costs_are_those_of_the_lease_log(data_root: Path) -> None:
         assert so_far == sorted(so_far), "what is paid stays paid"
 
 
-def test_commits_of_an_earlier_version_have_no_leases_and_no_cost(data_root: Path) -> None:
-    from include.files.whole import read_json, write_json
-
-    store = begun(a_spec(), data_root, 1)
-    commit = read_json(store.commit(0))
-    del commit["leases"]
-    write_json(store.commit(0), commit)
-    seen = Endpoint(data_root).scrape()
-    assert seen["runs_unreadable"] == {(): 0}
-    assert "samples_total" in seen
-    assert not {"leases", "resource_cost"} & set(seen)
-
-
 def test_the_newest_runs_are_shown_and_the_others_counted(data_root: Path) -> None:
     stores = [begun(a_spec(seed=seed), data_root, 0) for seed in (1, 2, 3)]
     for age_s, store in enumerate(reversed(stores)):

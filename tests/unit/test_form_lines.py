@@ -28,7 +28,6 @@ from tests.problems import problems_told
         ("formula = final\nupscale_first = false", {"formula": "final", "upscale_first": False}),
         (["levels = [2, 4]"], {"levels": [2, 4]}),
         ({"level": 6}, {"level": 6}),
-        ('{"level": 6}', {"level": 6}),
     ],
 )  # fmt: skip
 def test_options_are_lines_or_what_a_program_sends(typed: Any, options: dict[str, Any]) -> None:
@@ -43,9 +42,7 @@ def test_every_line_that_is_wrong_is_told() -> None:
     assert options_of("pattern_options", lines, problems) == {"level": 2, "ok": 1}
     assert [problem.split(": ", 1)[0] for problem in problems] == ["pattern_options"] * 5
     assert "level is given twice" in problems[2]
-    options_of("faults", "{", problems)
     options_of("faults", 3, problems)
-    assert "faults is not JSON" in problems[-2]
     assert "must be lines" in problems[-1]
 
 
@@ -56,13 +53,6 @@ def test_what_yaml_cannot_read_is_a_problem_beside_all_others(value: str) -> Non
     assert options_of("pattern_options", lines, problems) == {"ok": 1}
     assert problems[0] == f"pattern_options: {value!r} is not a value of level"
     assert "write `name = value`, got 'hold_s'" in problems[1]
-
-
-def test_json_in_too_many_brackets_is_a_problem_beside_all_others() -> None:
-    params = {"faults": '{"a": ' + "[" * 100_000, "testbed": "nowhere"}
-    problems = "\n".join(problems_told(run_from_params, params))
-    assert "faults is JSON in too many brackets" in problems
-    assert "unknown testbed" in problems
 
 
 @given(st.lists(st.integers(0, 10**6), min_size=1), st.sampled_from([", ", "\n", " ", ";"]))

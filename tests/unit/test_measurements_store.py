@@ -87,19 +87,10 @@ def test_a_window_that_is_missing_or_damaged_says_what_to_do(store, content):
     assert not [path for path in files(store) if path.suffix == ".parquet"]
 
 
-def test_a_column_without_a_value_takes_the_default_of_its_field(tmp_path):
-    store = RunStore(tmp_path, "e", "r")
-    row = {
-        "controller": ["btu"], "pattern": ["p"], "btu_min": [10.0], "seed": [1],
-        "duration_s": [60.0], "topology": ["t"], "testbed": ["simulated"], "flavor": ["f"],
-        "vcpus": [1.0], "memory_mb": [1.0], "sample_every_items": [10], "spec_hash": ["cafe"],
-        "monitor_every_s": [15.0], "pays_by_btu": [True],
-    }  # fmt: skip
-    store.write_rows("run", 0, row)
-    stored = pq.ParquetFile(store.part("run", 0)).read()
-    assert stored["variant"].to_pylist() == [""]
-    with pytest.raises(KeyError, match="seed"):
-        store.write_rows("run", 0, {name: row[name] for name in row if name != "seed"})
+def test_a_column_that_is_missing_is_not_made_up(tmp_path):
+    with pytest.raises(KeyError):
+        RunStore(tmp_path, "e", "r").write_rows("price", 0, {"price_book": ["b"]})
+    assert not list(tmp_path.rglob("*.parquet"))
 
 
 @pytest.mark.parametrize("sizes", [[0], [0, 3, 0], [700, 700], [1000], [2500, 1]])

@@ -128,8 +128,8 @@ def _kept_runs(folder: Path, manifest: Mapping[str, Any]) -> dict[str, Origin]:
 
 
 def _is_kept(store: RunStore) -> bool:
-    """Whether all that the crate says of a run is there; earlier versions kept no code.json."""
-    return all((store.home / name).is_file() for name in KEPT if name != "code.json")
+    """Whether all that the crate says of a run is there."""
+    return all((store.home / name).is_file() for name in KEPT)
 
 
 def _kept_code() -> list[Path]:
@@ -283,8 +283,7 @@ def _run(crate: _Crate, row: Mapping[str, Any], origin: Origin, workflow: Link) 
 
 def _code(crate: _Crate, home: str, versions: Mapping[str, str]) -> Link:
     """The code of Tidebench that measured a run, by the digest that is kept with it."""
-    mark = crate.folder / home / "code.json"  # earlier versions kept none
-    sha256 = read_json(mark)["sha256"] if mark.is_file() else "unknown"
+    sha256 = read_json(crate.folder / home / "code.json")["sha256"]
     commit = versions.get("git_commit", "") or "unknown"
     packages = {name: version for name, version in versions.items() if name != "git_commit"}
     return crate.add(

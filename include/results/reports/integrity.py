@@ -12,6 +12,7 @@ from include.results.tables.staged import digest_or_absent
 
 EXPECTED = {
     "experiment": str, "edition": str, "runs": list, "sha256": dict, "versions": dict,
+    "made_of": dict,
 }  # fmt: skip
 
 
@@ -25,8 +26,7 @@ def require_published(folder: Path) -> Path:
 
 
 def published_manifest(folder: Path) -> dict[str, Any]:
-    """The manifest of a publication. Raises PublishError when there is none, when it is damaged, or
-    when an earlier version wrote it, without the files that the tables were made of."""
+    """The manifest of a publication. Raises PublishError when there is none or it is damaged."""
     path = require_published(folder)
     try:
         manifest = read_json(path)
@@ -38,14 +38,7 @@ def published_manifest(folder: Path) -> dict[str, Any]:
         or not all(isinstance(row, dict) and "run" in row for row in manifest["runs"])
     ):
         raise PublishError(f"{path} is damaged; publish again: {command('report', folder)}")
-    made_of = manifest.get("made_of")
-    digests = made_of if isinstance(made_of, dict) else {}
-    if any(f"runs/{row['run']}/run.json" not in digests for row in manifest["runs"]):
-        raise PublishError(
-            f"{path} does not say which measurements the tables are of, for an earlier version has "
-            f"written it; publish again: {command('report', folder)}"
-        )
-    return {**manifest, "made_of": digests}
+    return manifest
 
 
 def changes(folder: Path, manifest: Mapping[str, Any]) -> Iterator[str]:

@@ -198,16 +198,11 @@ def _require_what_was_measured(folder: Path, run: str) -> None:
 
 def _require_may_be_missing(part: Path, table: str) -> None:
     of_all = sorted(folder.name for folder in part.parents[1].glob("experiment=*"))
-    if table in ("run", "operator", "price"):
+    if table in ("run", "operator", "price", DURATION_COUNT, DURATION_SUM):
         if of_all and part.parent.name not in of_all:
             name = of_all[0].partition("=")[2]
             raise StoreError(f"{part.parents[3]} is the experiment {name}: call the folder so")
         raise StoreError(f"{part} holds no file, though the run is complete. {_AGAIN}")
-    if table in (DURATION_COUNT, DURATION_SUM):
-        raise StoreError(
-            f"{part} holds no file: the run is of a version that did not count durations yet. "
-            "Report with that version (code.json of the run names it), or measure the run again."
-        )
 
 
 def _are_readable(part: Path, table: str) -> bool:

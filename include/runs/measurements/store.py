@@ -278,8 +278,7 @@ def schema(table: str) -> pa.Schema:
 def to_arrow(table: str, columns: Mapping[str, Any]) -> pa.Table:
     """Columns (arrays, lists or Coded) as an Arrow table with the schema of ``table``.
 
-    No columns at all are a table without rows; one that is missing takes the default of its
-    field, and is a KeyError where there is none.
+    No columns at all are a table without rows; one that is missing is a KeyError.
 
     Arrays are made of their buffers: ``pyarrow.array`` would import pandas first, which takes
     longer than writing a run.
@@ -287,21 +286,12 @@ def to_arrow(table: str, columns: Mapping[str, Any]) -> pa.Table:
     import pyarrow as pa
 
     fields = schema(table)
-    complete = {**_defaults(table, columns), **columns}
-    arrays = [_arrow_array(complete[field.name] if columns else (), field.type) for field in fields]
+    arrays = [_arrow_array(columns[field.name] if columns else (), field.type) for field in fields]
     return pa.Table.from_arrays(arrays, schema=fields)
 
 
 def _as_arrow(tables: Columns) -> dict[str, pa.Table]:
     return {table: to_arrow(table, columns) for table, columns in tables.items()}
-
-
-def _defaults(table: str, columns: Mapping[str, Any]) -> dict[str, list[Any]]:
-    optional = [
-        f for f in dataclasses.fields(TABLES[table]) if f.default is not dataclasses.MISSING
-    ]
-    rows = len(next(iter(columns.values()))) if columns and optional else 0
-    return {f.name: [f.default] * rows for f in optional}
 
 
 def _arrow_array(values: Any, kind: pa.DataType) -> pa.Array:

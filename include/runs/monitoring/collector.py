@@ -109,7 +109,6 @@ def _advisor_samples(progress: RunProgress) -> Iterator[Sample]:
 def _window_samples(progress: RunProgress) -> Iterator[Sample]:
     if progress.hosts is not None:
         yield "hosts", (), progress.hosts
-    if progress.leases is not None:
         ended = sum(lease["released"] for lease in progress.leases)
         yield "leases", ("open",), len(progress.leases) - ended
         yield "leases", ("ended",), ended

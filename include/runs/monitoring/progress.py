@@ -54,23 +54,23 @@ class RunProgress:
     advice_failed: Counter[str] = field(default_factory=Counter)
     """By advisor, how often it failed."""
     _ended: list[Row] = field(default_factory=list)
-    _standing: list[Row] | None = None
+    _standing: list[Row] = field(default_factory=list)
 
     @property
-    def leases(self) -> list[Row] | None:
-        """The lease log so far; None when the last window did not commit what stands of it."""
-        return None if self._standing is None else [*self._ended, *self._standing]
+    def leases(self) -> list[Row]:
+        """The lease log so far."""
+        return [*self._ended, *self._standing]
 
     def resource_costs(self) -> dict[str, float]:
         """By price book, what the hosts cost if all of them were released now."""
         costs, btu_s = {}, self.run.spec.btu_min * 60
-        for book in self.run.price_books if self.leases is not None else ():
+        for book in self.run.price_books if self.windows else ():
             costs[book.name] = sum(
                 book.resource_cost(
                     lease["ended_s"] - lease["ordered_s"],
                     lease["paid_until_s"] - lease["ordered_s"] if book.btu_s == btu_s else 0.0,
                 )
-                for lease in self.leases or ()
+                for lease in self.leases
             )
         return costs
 
@@ -127,7 +127,7 @@ class RunProgress:
         for counts, name in ((self.within, "samples_within"), (self.scalings, "scalings")):
             counts.update({key: int(_number(value)) for key, value in summary[name].items()})
         self._ended += _as_rows(commit["ended_leases"])
-        self._standing = _as_rows(commit["leases"]) if "leases" in commit else None
+        self._standing = _as_rows(commit["leases"])
         # A decision at the end of a window is the first of the next one.
         of_window = [decision for decision in decisions if decision["time_s"] < self.end_s]
         self.decisions.update(

@@ -33,9 +33,7 @@ def checks_of(root: Path, experiment: str) -> Mapping[str, object] | None:
         "count": len(checks),
         "warned": sum(map(_warns, checks)),
         "tables": tables,
-        "quarantined": content.get(
-            "quarantined", {}
-        ),  # absent where an earlier version has checked
+        "quarantined": content["quarantined"],
         "most_rows": MOST_ROWS,
     }
 
@@ -56,7 +54,7 @@ def _table(
 
 
 def _warns(check: Mapping[str, Any]) -> bool:
-    return not check["passed"] and check.get("severity") == "warn"  # earlier versions knew none
+    return not check["passed"] and check["severity"] == "warn"
 
 
 def _below(page: Path, docs: Path) -> str:
