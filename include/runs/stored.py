@@ -76,18 +76,17 @@ def mark_asked(folder: Path, runs: Iterable[str]) -> None:
     write_json(folder / ASKED, sorted(runs))
 
 
-def not_measured(folder: Path) -> list[str]:
-    """Ids of the runs that were asked for last and are not complete; empty where nobody said."""
+def asked_runs(folder: Path) -> list[str]:
+    """Ids of the runs that were asked for last; empty where nobody said."""
     file = folder / ASKED
-    runs = read_json(file) if file.is_file() else []
-    return [run for run in runs if not (folder / "runs" / run / "manifest.json").is_file()]
+    runs: list[str] = read_json(file) if file.is_file() else []
+    return runs
 
 
 def forget_asked(folder: Path, runs: Collection[str]) -> None:
     """Runs that were removed are missed no more."""
-    file = folder / ASKED
-    if file.is_file():
-        mark_asked(folder, [run for run in read_json(file) if run not in runs])
+    if asked := asked_runs(folder):
+        mark_asked(folder, [run for run in asked if run not in runs])
 
 
 def mark_code(store: RunStore, spec: RunSpec) -> None:

@@ -71,6 +71,7 @@ class BuildTables(SparkJob):
 
     def execute(self, context: Context) -> None:
         from include.runs.stages import outdated_runs
+        from include.runs.stored import mark_asked
 
         if not context["params"].get("report", True):
             raise AirflowSkipException("this DAG run asks for no report")
@@ -80,6 +81,13 @@ class BuildTables(SparkJob):
         arguments = ["--folder", str(folder)]
         runs: Sequence[str] = ()
         if self.cells:
+            turn = context["ti"].get_task_states(
+                dag_id=self.dag_id, task_ids=["wait_for_turn"], run_ids=[context["run_id"]]
+            )
+            if "failed" in turn.get(context["run_id"], {}).values():
+                raise AirflowSkipException("others are at work on it: the matrix had no turn")
+            specs = [run_of(text) for cell in self.cells for text in cell["runs"]]
+            mark_asked(folder, (run.run_id for run in specs if run.experiment == self.experiment))
             runs = measured_runs(self.cells, self.experiment)
             arguments += ["--runs", ",".join(runs)]
         elif not any(folder.glob("runs/*/manifest.json")):

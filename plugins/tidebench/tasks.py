@@ -135,8 +135,10 @@ class CheckTables(Review):
         """Return the runs that are left out; the evidence is in ``data_docs/`` either way."""
         from include.results.quality.gates import check_tables
         from include.results.tables.quarantine import read_quarantine, sentences
+        from include.runs.measurements.locks import REPORT, alone
 
-        verdict = check_tables(folder)
+        with alone(folder, REPORT):
+            verdict = check_tables(folder)
         for sentence in sentences(read_quarantine(folder)):
             self.log.warning("tidebench: %s", sentence)
         left_out = list(verdict["quarantined"])
@@ -171,15 +173,17 @@ class PublishReport(Publish):
         self.cells = cells
 
     def require_own_runs(self) -> None:
-        """Fail where one of them was left out."""
+        """Fail where one of them was left out, or is complete no more: of other code."""
         from include.results.tables.quarantine import read_quarantine, sentences
+        from include.results.tables.staged import read_staged
 
         runs = (run_of(text) for cell in self.cells for text in cell["runs"])
         own_runs = {
             *self.run_ids,
             *(run.run_id for run in runs if run.experiment == self.experiment),
         }
-        left_out = read_quarantine(data_root() / self.experiment)
+        folder = data_root() / self.experiment
+        left_out = read_quarantine(folder)
         failed = {run: checks for run, checks in left_out.items() if run in own_runs}
         if failed:
             raise AirflowFailException(
@@ -187,12 +191,20 @@ class PublishReport(Publish):
                     ["the report is published without what this measured", *sentences(failed)]
                 )
             )
+        there = {row["run"] for row in read_staged(folder, "runs")}
+        if missing := ", ".join(sorted(own_runs - there)):
+            raise AirflowFailException(
+                f"the report is published without {missing}: not measured by the code that is here "
+                "now; clear their tasks and those after them"
+            )
 
     def work(self, folder: Path) -> list[str]:
+        from include.runs.measurements.locks import REPORT, alone
         from include.studies.publish import publish_experiment
 
         url = results_database_url(data_root())
-        publish_experiment(folder, url, dag_run_of_task(self.context))
+        with alone(folder, REPORT):
+            publish_experiment(folder, url, dag_run_of_task(self.context))
         self.add_outlets(results(url))
         published = folder / "published"
         self.say("report is published below %s", published)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 IN_ORDER = {
     "max_active_tis_per_dagrun": 1,
+    "execution_timeout": timedelta(hours=26),  # in real time a window takes as long as its BTU
     "map_index_template": "{{ task.window.name }}",
 }
 """Of the copies that are ready the scheduler begins one, that with the lowest index. So they follow

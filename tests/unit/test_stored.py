@@ -52,13 +52,14 @@ def measure(root):
     return result
 
 
-def test_runs_that_were_asked_for_and_are_not_there_are_missed(root):
+def test_runs_that_were_asked_for_are_kept_until_they_are_removed(root):
     folder = root / SPEC.experiment
-    assert stored.not_measured(folder) == [], "nobody said what was asked for"
-    stored.mark_asked(folder, [SPEC.run_id, "tide-s1", "tide-s2"])
-    assert stored.not_measured(folder) == ["tide-s1", "tide-s2"]
+    assert stored.asked_runs(folder) == [], "nobody said what was asked for"
+    stored.forget_asked(folder, [SPEC.run_id])
+    assert stored.asked_runs(folder) == []
+    stored.mark_asked(folder, ["tide-s2", "tide-s1"])
     stored.forget_asked(folder, ["tide-s2", SPEC.run_id])
-    assert stored.not_measured(folder) == ["tide-s1"]
+    assert stored.asked_runs(folder) == ["tide-s1"]
 
 
 def test_a_run_of_other_code_is_measured_anew_and_says_so(root, change_code):

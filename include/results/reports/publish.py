@@ -22,7 +22,7 @@ from include.results.reports.page import pages
 from include.results.tables.catalogue import PUBLISHED, schema_of
 from include.results.tables.staged import SOURCES, Row, read_staged, staged_path
 from include.runs.measurements.origin import BY_HAND, DagRun
-from include.runs.stored import not_measured
+from include.runs.stored import asked_runs
 from include.runs.versions import git_commit
 
 Tables = dict[str, list[Row]]
@@ -124,7 +124,8 @@ def _write_files(
         "git_commit": git_commit() or None,
         "versions": tool_versions(),
     }
-    if missing := not_measured(folder):
+    there = {row["run"] for row in tables["runs"]} | verdict["quarantined"].keys()
+    if missing := [run for run in asked_runs(folder) if run not in there]:
         origin["not_measured"] = missing
     for table in tables:
         (draft / f"{table}.parquet").write_bytes(staged_path(folder, table).read_bytes())

@@ -11,6 +11,7 @@ from include.model.errors import StoreError, unknown_name
 from include.results.reports.crate import KEPT_CODE, METADATA
 from include.results.reports.database import removed_rows
 from include.results.reports.results import runs_of
+from include.runs.measurements.locks import alone, locked
 from include.runs.measurements.store import RunStore
 from include.runs.stored import forget_asked
 
@@ -31,7 +32,12 @@ def remove_runs(
     the database cannot be written; repeated, it removes what is left.
     """
     require_known(folder, runs, database_url)
-    taken = [] if even_if_taken else [_may_be_under_way(folder, run) for run in runs]
+    taken = [
+        f"run {run!r} is being measured by another process; end it, then remove the run"
+        for run in sorted({*runs}.intersection(locked(folder)))
+    ]
+    if not even_if_taken:
+        taken += [_may_be_under_way(folder, run) for run in runs]
     if any(taken):
         raise StoreError("\n".join(filter(None, taken)))
     stored = _stored(folder)
@@ -40,7 +46,8 @@ def remove_runs(
     with removed_rows(database_url, folder.name, runs if left else None) as rows:
         for run in stored & set(runs):
             store = RunStore(folder, folder.name, run)
-            store.remove()
+            with alone(folder, run):
+                store.remove()
             if store.home.exists():
                 problem = f"{store.home} cannot be removed; make it writable, then remove again"
                 raise StoreError(problem)

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from include.files.whole import new_folder, swap_in
+from include.files.whole import new_folder, swap_in, write_bytes
 from include.model.compliance import LEVELS
 from include.model.errors import StoreError
 from include.results.tables.catalogue import INPUT_CHECKS, PUBLISHED, SQL_ROOT, is_by_run
@@ -33,9 +33,11 @@ from include.results.tables.quarantine import (
 )
 from include.results.tables.same_inputs import require_each_once, require_same_files
 from include.results.tables.staged import (
+    SOURCES,
     digest_or_absent,
     keep_sources,
     read_arrow,
+    read_staged,
     sources_of,
     staged_path,
     write_table,
@@ -109,20 +111,27 @@ def _require_unchanged(folder: Path, sources: Mapping[str, str]) -> None:
 def leave_out(folder: Path, failed: Quarantine) -> None:
     """Take runs out of every staged table of an experiment, and store why in the quarantine.
 
-    In tables by run the rows of other runs stay as they are. Tables over several runs are queried
-    anew from the rows that are left. The bytes are those of tables that were built without these
-    runs. All files are replaced at once. Raises SetupError without Java.
+    In tables by run the rows of other runs stay as they are. Others are queried anew from the rows
+    that are left, as are `metrics`, in which a run may stand for the BTU of another one. The bytes
+    are those of tables that were built without these runs. All files are replaced at once. Raises
+    SetupError without Java.
     """
     staged = folder / "staged"
+    runs = [row["run"] for row in read_staged(folder, "runs") if row["run"] not in failed]
+    paths, _ = _readable(folder, runs)
+    measured = {table: parts for table, parts in paths.items() if table in _words("metrics")}
     with new_folder(staged) as draft, spark_session("local[*]", small=True) as spark:
+        register(spark, folder, measured, handed=True)
         for table in (INPUT_CHECKS, *PUBLISHED):
-            if is_by_run(table):
+            if is_by_run(table) and table != "metrics":
                 rows = _rows_of_other_runs(read_arrow(staged_path(folder, table)), failed)
             else:
                 rows = run_query(spark, table).toArrow()
             spark.createDataFrame(rows).createOrReplaceTempView(table)
             write_table(draft / staged_path(folder, table).name, table, rows)
         write_quarantine(draft, {**read_quarantine(folder), **failed})
+        if (sources := staged / SOURCES).is_file():
+            write_bytes(draft / SOURCES, sources.read_bytes())
         swap_in(draft, staged)
 
 
@@ -207,8 +216,11 @@ def query_of(table: str) -> str:
 @cache
 def read_by(table: str) -> tuple[str, ...]:
     """The steps that a query may read: those before it that its text names."""
-    words = set(re.findall(r"\w+", query_of(table)))
-    return tuple(step for step in STEPS[: STEPS.index(table)] if step in words)
+    return tuple(step for step in STEPS[: STEPS.index(table)] if step in _words(table))
+
+
+def _words(table: str) -> set[str]:
+    return set(re.findall(r"\w+", query_of(table)))
 
 
 def is_read(table: str) -> bool:

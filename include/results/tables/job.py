@@ -18,6 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
 from include.model.errors import TidebenchError
 from include.results.tables.build import build_tables
 from include.results.tables.quarantine import read_quarantine, sentences
+from include.runs.measurements.locks import REPORT, alone
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -28,11 +29,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     try:
-        rows = build_tables(
-            options.folder.absolute(),
-            [run for run in options.runs.split(",") if run],
-            master=None if submitted else "local[*]",
-        )
+        folder = options.folder.absolute()
+        with alone(folder, REPORT):
+            rows = build_tables(
+                folder,
+                [run for run in options.runs.split(",") if run],
+                master=None if submitted else "local[*]",
+            )
     except TidebenchError as error:
         sys.stderr.write(f"{type(error).__name__}: {error}\n")
         return 1

@@ -75,7 +75,13 @@ def runs_csv(database_url: str, query: Query) -> str:
     )
     columns = list(first.runs[0]) if first.runs else []
     rows = (row for runs_page in (first, *others) for row in runs_page.runs)
-    return csv_text(columns, ([row[name] for name in columns] for row in rows))
+    return csv_text(columns, ([_inert(row[name]) for name in columns] for row in rows))
+
+
+def _inert(value: Any) -> Any:
+    """Text that a spreadsheet would take for a formula, as text: anybody may write notes."""
+    is_formula = isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r"))
+    return f"'{value}" if is_formula else value
 
 
 def refused(root: Path) -> Iterator[Mapping[str, Any]]:
