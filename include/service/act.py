@@ -30,6 +30,8 @@ from include.testbeds.flink.rest import NoAnswerError
 ENDS = "the service ends"
 REPLACED = "the state folder was removed or replaced; end this service and start it again"
 RECENT = 100
+WRITES_IN_S = 5.0
+"""A change that took longer to write down is not sent: the job was looked at before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,9 +120,12 @@ class Actor:
         verdict = self._verdict(reading, read, wish)
         acts = self.mandate.really and bool(verdict.asks)
         if acts:
-            if changed := _changed_since(reading, self._flink.look(reading.job)):
-                return Permission(held=(f"{changed}; reading again",))
-            verdict = self._verdict(reading, read, wish)  # looking took time
+            changed = _changed_since(reading, self._flink.look(reading.job))
+            verdict = (
+                Permission(held=(f"{changed}; reading again",))
+                if changed
+                else self._verdict(reading, read, wish)  # looking took time
+            )
         self._note(verdict, wish, reading)
         return self._ask(verdict, wish, reading) if acts and verdict.asks else verdict
 
@@ -130,10 +135,12 @@ class Actor:
 
     def _ask(self, verdict: Permission, wish: Wish, reading: JobReading) -> Permission:
         """Send what is allowed, unless somebody stops it while it is written down."""
-        change = uuid4().hex[:12]
+        change, begins = uuid4().hex[:12], self._now()
         self._held = frozenset()
         self._write("asks", {"id": change, **_about(verdict, wish, reading)})
-        if stopped := self._stopped():
+        wrote_s = self._now().since(begins)
+        slow = f"it took {wrote_s:.0f} s to write it down" if wrote_s > WRITES_IN_S else ""
+        if stopped := self._stopped() or slow:
             self._write(NOT_SENT, {"id": change, "asks": verdict.asks, "why": stopped})
             return Permission(held=(stopped,))
         bounds = {
@@ -167,17 +174,17 @@ class Actor:
             return
         would = verdict.asks if not self.mandate.really else {}
         noted = (dict(would), dict(verdict.cuts))
-        if noted == self._noted and self._held.issuperset(verdict.held):
+        if self._held.issuperset(verdict.held) if verdict.held else noted == self._noted:
             return  # a checkpoint comes and goes all day
         if would:
             self._write("would", _about(verdict, wish, reading))
         elif verdict.held or (verdict.cuts and not verdict.asks):
             about = {"held": verdict.held, "wanted": wish.counts, "cuts": verdict.cuts}
             self._write("held", about)
-        self._held = (
-            self._held.union(verdict.held) if noted == self._noted else frozenset(verdict.held)
-        )
-        self._noted = noted
+        if verdict.held:
+            self._held = self._held.union(verdict.held)
+        else:
+            self._noted = noted
 
     def _note_pause(self) -> None:
         paused = why_paused(self.mandate.state)

@@ -60,6 +60,8 @@ def allowed_change(
             cuts[name] = "the job has no such operator"
         elif limit is None:
             cuts[name] = "it has no limits, and is left as it is"
+        elif wanted[name] == operator.parallelism < operator.asked_most <= limit.most:
+            continue  # as it is: what was asked for lacks slots, and may still come up
         else:
             count, cut = _nearest(wanted[name], operator, limit, left)
             if cut:

@@ -54,7 +54,7 @@ def _known_zone(name: str) -> str:
 
 
 Instances = Annotated[int, Field(ge=1)]
-Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Seconds = Annotated[float, Field(ge=0, le=366 * 86_400)]
 MinuteOfDay = Annotated[int, BeforeValidator(_minute_of_day)]
 
 

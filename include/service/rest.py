@@ -229,10 +229,13 @@ class FlinkRest:
         least, most = asked.get(vertex["id"], (runs, runs))
         of_task = _whole(vertex.get("metrics") or {})
         what, about = f"metrics of {name}", (job, vertex["id"])
-        wanted = self._part(missing, what, self._wanted, *about) or ()
+        is_source = vertex["id"] not in fed
+        wanted = self._part(missing, what, self._wanted, *about, is_source) or ()
         metrics = self._part(missing, what, self._metrics, *about, wanted) or {}
+        if wanted and not metrics:
+            missing.append(f"{what}: Flink's answer is empty")
         counted_in = of_task.get("read-records")
-        if vertex["id"] not in fed:  # of a source its reader counts, and some count nothing
+        if is_source:  # its reader counts, and some count nothing
             counted_in = _total(metrics, wanted, "numRecordsIn") or None
         watermark = metrics.get(_WATERMARK, {}).get("min")
         return OperatorReading(
@@ -255,15 +258,19 @@ class FlinkRest:
             **{kind: share(metrics.get(of, {}).get("avg")) for kind, of in SHARES.items()},
         )
 
-    def _wanted(self, job: str, vertex: str) -> tuple[str, ...]:
-        """Names of the metrics to ask for: one that does not exist would empty the answer."""
+    def _wanted(self, job: str, vertex: str, is_source: bool) -> tuple[str, ...]:
+        """Names of the metrics to ask for: one that does not exist would empty the answer.
+
+        Kept once all are there: the source of Kafka registers its backlog when it first fetches.
+        """
         cached = self._names.get((job, vertex))
         if cached is not None and time.monotonic() - cached[0] < NAMES_FOR_S:
             return cached[1]
         there = [str(metric["id"]) for metric in self._metrics(job, vertex, ()).values()]
         wanted = [name for name in (*SHARES.values(), _WATERMARK, _BUFFERED) if name in there]
         wanted += [name for name in there if re.fullmatch(_OF_SOURCE, name)]
-        if len(wanted) >= len(SHARES):
+        has_all = not is_source or any(name.endswith(".pendingRecords") for name in wanted)
+        if has_all and len(wanted) >= len(SHARES):
             self._names[job, vertex] = time.monotonic(), tuple(wanted)
         return tuple(wanted)
 

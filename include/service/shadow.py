@@ -46,6 +46,8 @@ from include.service.reading import JobReading
 STATE, DECISIONS, RECORDING = "state.json", "decisions.csv", "recording"
 READS_IN_S = 30.0
 """A job runs so long before anybody decides: records have to pass, or nothing is known of edges."""
+GAPS = ("metrics of ", "TaskManagers:")
+"""Begins of what a reading may lack, in which what is not known would count as nothing."""
 MEASURES_EVERY_S = 600.0
 """What goes over an edge, and what a record costs, is taken from the counters so often."""
 
@@ -200,16 +202,16 @@ class Shadow:
         self._built: tuple[tuple[str, ...], Setting, dict[str, Controller]] | None = None
 
     def turn(self, now: JobReading, rates: JobRates | None) -> dict[str, list[Advised]]:
-        """What controllers that are due advise; nothing while the job does not run or no reading is
-        new. The state is written then."""
+        """What controllers that are due advise; nothing while the job does not run, no reading is
+        new, or it has gaps. The state is written then."""
         state = self.state
-        self._most_slots = self._most_slots or slots_of(now)
         if rates is None or not now.running:
             return {}
         state.began_s = state.began_s or now.at_s
         state.totals = added(state.totals, now, rates)
-        if now.ran_s < READS_IN_S:
+        if now.ran_s < READS_IN_S or any(line.startswith(GAPS) for line in now.missing):
             return {}
+        self._most_slots = self._most_slots or slots_of(now)
         setting, controllers = self._controllers(now)
         advised = {
             name: rows

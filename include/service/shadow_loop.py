@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,28 @@ from include.service.status import DAY_S, ShadowStatus, remembered
 SHORTEST_BTU_S = 600.0
 """A TaskManager is not given back within minutes: what is billed by the second or minute is planned
 with for so long, or controllers move instances on paper again and again."""
+
+LONGEST_MEAN_S = 60.0
+
+
+@dataclass(slots=True)
+class Attention:
+    """Whether the last advice is of a time in which somebody looked.
+
+    A mean over an outage, of more than a minute and two polls, moves memories on and changes
+    nothing. Nor does what a service before this one was advised.
+    """
+
+    every_s: float
+    follows: bool = False
+    _longest_s: float = 0.0
+
+    def read(self, since_s: float, *, asked: bool) -> None:
+        """A reading came ``since_s`` after the one before, and somebody was ``asked`` or not."""
+        self._longest_s = max(self._longest_s, since_s)
+        if asked:
+            self.follows = self._longest_s <= max(LONGEST_MEAN_S, 2 * self.every_s)
+            self._longest_s = 0.0
 
 
 def run_shadow(  # noqa: PLR0913  what a user may say
@@ -70,6 +93,7 @@ def run_shadow(  # noqa: PLR0913  what a user may say
         shadow = Shadow(folder, state, terms, every_s=every_s, most_slots=most_slots)
         last_wanted: dict[str, list[tuple[str, int, bool]]] = {}
         last_acted: list[str] = []
+        attention = Attention(every_s)
         clock = SteadyClock()
         status = ShadowStatus(job, flink.url, every_s)
         status.turned()
@@ -79,6 +103,7 @@ def run_shadow(  # noqa: PLR0913  what a user may say
         def seen(now: JobReading, rates: JobRates | None) -> None:
             nonlocal last_acted
             rows_of = shadow.turn(now, rates)
+            attention.read(rates.since_s if rates else 0.0, asked=bool(rows_of))
             status.polled(now, rates, rows_of)
             for name, rows in rows_of.items():
                 wanted = [(row.operator, row.wanted, row.failed) for row in rows]
@@ -87,7 +112,7 @@ def run_shadow(  # noqa: PLR0913  what a user may say
                     advised(line_of(name, rows))
             if actor is not None:
                 last = [row for shadowed in state.controllers.values() for row in shadowed.advised]
-                wish = wish_of(last, now.at_s - every_s)  # the next may be a poll late
+                wish = wish_of(last if attention.follows else (), now.at_s - every_s / 2)
                 read = Timestamp.now().before(clock.now_s() - now.at_s)
                 lines = list(lines_of(actor.step(now, read, wish), really=actor.mandate.really))
                 for line in lines if lines != last_acted else ():

@@ -32,6 +32,7 @@ class FakeFlink:
         self.headers: dict[str, str] = {}
         self.url = ""
         self.no_requirements = False
+        self.late_backlog = False
         self.options: dict[str, str] = {"jobmanager.scheduler": "Adaptive"}
         self.checkpoint_running = False
         self.changed: dict[str, Any] = {}
@@ -154,7 +155,7 @@ class FakeFlink:
             "backPressuredTimeMsPerSecond": "NaN",
             "currentInputWatermark": float(-(2**63)),
         }
-        if of == vertex("source"):
+        if of == vertex("source") and not self.late_backlog:
             values["Source__events.pendingRecords"] = self.world.pending
         if get is None:
             return 200, [{"id": name} for name in values]

@@ -7,6 +7,7 @@ import time
 import pytest
 
 from include.model.errors import SetupError, StoreError
+from include.service import act
 from include.service.clock import Timestamp
 from include.service.history import Entry
 from include.service.journal import FILE, ChangeJournal
@@ -64,6 +65,33 @@ def test_a_reason_that_comes_and_goes_is_written_once_between_two_changes(flink,
     service.counts = {"map": 4}
     service.step(checkpoint_running=True)
     assert service.kinds[3:] == ["resumed", "asks", "taken", "up", "held"]
+
+
+@pytest.mark.parametrize(("really", "wanted"), [(False, 3), (True, 20)])
+def test_what_would_change_between_checkpoints_is_written_once(flink, acting, really, wanted):
+    """It may change, or the limits allow no more, at every other reading."""
+    flink.world.counts["map"] = flink.world.most["map"] = 8 if really else 2
+    service = acting(really=really)
+    service.counts = {"map": wanted}
+    for running in (False, True) * 3:
+        service.step(checkpoint_running=running)
+    assert service.kinds == (["job", "held", "held"] if really else ["job", "would", "held"])
+
+
+def test_a_change_that_took_long_to_write_down_is_not_sent(flink, acting, monkeypatch):
+    monkeypatch.setattr(act, "WRITES_IN_S", -1.0)
+    service = acting()
+    assert "to write it down" in service.step().held[0]
+    assert service.kinds == ["job", "asks", "not sent"]
+    assert requests(flink) == []
+
+
+def test_what_changes_before_the_request_is_in_the_journal(flink, acting):
+    service = acting()
+    held = service.step(meanwhile=lambda: flink.world.most.update(sink=5)).held
+    assert held == ("what the job asks for changes; reading again",)
+    assert service.kinds == ["job", "held"]
+    assert requests(flink) == []
 
 
 def test_paused_nothing_changes_and_it_goes_on_when_resumed(flink, acting, tmp_path):

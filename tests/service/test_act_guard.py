@@ -70,6 +70,13 @@ def test_a_bound_that_nobody_chose_may_be_taken_over():
     assert (allowed.asks, allowed.instances) == ({"parse": 2}, 0)
 
 
+def test_what_is_to_stay_as_it_is_keeps_the_bound_that_lacks_slots():
+    """A TaskManager died: when it comes back, Flink takes it up to what was asked for."""
+    reading = job(operator("parse", 3, asked=6))
+    assert verdict({"parse": 3}, reading).asks == {}
+    assert verdict({"parse": 2}, reading).asks == {"parse": 2}
+
+
 def test_what_was_asked_for_and_does_not_run_counts_too():
     reading = job(operator("parse", 2, asked=8))  # six slots are missing
     allowed = verdict({"parse": 3}, reading, limits=limits_of(changed_instances_per_hour=4))

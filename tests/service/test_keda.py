@@ -61,9 +61,9 @@ def write_state(folder, *, holds_s=60.0, wanted=4, failed=False, because=""):
         advised(
             operator,
             count,
-            time_s=now_s,
+            time_s=now_s - 3660,
             because=because,
-            holds_until_s=now_s - 3600,  # by a clock that only the service has
+            holds_until_s=now_s - 3600,  # both by a clock that only the service has
             hosts_wanted=3,
             failed=failed,
         )
@@ -133,6 +133,7 @@ def test_without_an_operator_it_is_task_managers(keda, tmp_path):
         ({"operator": "parze"}, {}, "INVALID_ARGUMENT", "it has parse, store"),
         ({"controller": "ds2"}, {}, "UNAVAILABLE", "has not advised yet"),
         ({}, {"holds_s": -61}, "UNAVAILABLE", "does the service run"),
+        ({}, {"holds_s": 6 * 3600}, "UNAVAILABLE", "the clock was set back"),
         ({}, {"failed": True, "because": "no rate"}, "UNAVAILABLE", "could not decide: no rate"),
     ],
 )

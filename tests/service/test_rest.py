@@ -87,6 +87,26 @@ def test_a_job_without_an_adaptive_scheduler_is_not_elastic(
     assert {(one.asked_least, one.asked_most) for one in reading.operators} == {(1, 1), (2, 2)}
 
 
+def test_a_backlog_that_is_registered_late_is_read_at_once(
+    connect: Connect, flink: FakeFlink, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = connect()
+    monkeypatch.setattr(flink, "late_backlog", True)
+    source = client.reading("orders").operators[0]
+    assert source.pending_records is None
+    monkeypatch.setattr(flink, "late_backlog", False)
+    assert client.reading("orders").operators[0].pending_records == flink.world.pending
+
+
+def test_an_answer_without_metrics_is_a_gap(connect: Connect, flink: FakeFlink) -> None:
+    client = connect()
+    assert client.reading("orders").missing == ()
+    flink.late_backlog = True  # the name is known and no longer there
+    assert client.reading("orders").missing == (
+        "metrics of source_events: Flink's answer is empty",
+    )
+
+
 def test_a_job_in_reactive_mode_is_not_elastic(connect: Connect, flink: FakeFlink) -> None:
     assert connect().reading("orders").elastic
     flink.options["scheduler-mode"] = "REACTIVE"

@@ -31,7 +31,7 @@ from include.service.observe import Terms, graph_of, observation_of, setting_of
 from include.service.rates import Totals, added, rates_between
 from include.service.record import Recorder
 from include.service.shadow import Shadow, ShadowState, asked_controllers, opened
-from include.service.shadow_loop import line_of
+from include.service.shadow_loop import Attention, line_of
 from include.service.verdict import state_of
 from tests.command_line import refused, said
 from tests.service.flink_world import World
@@ -192,6 +192,26 @@ def test_each_decides_at_its_own_interval_and_says_why(tmp_path: Path, world: Wo
     assert last["reason"] == "utilisation_high"
     assert float(last["busy_share"]) == pytest.approx(0.95, abs=0.01)
     assert float(last["holds_until_s"]) - float(last["time_s"]) == pytest.approx(15)
+
+
+def test_nobody_is_asked_with_a_reading_that_has_gaps(tmp_path: Path, world: World) -> None:
+    """Without the backlog of a source its arrivals would count as none, and then twice."""
+    beside, asked = Beside(tmp_path, world), []
+    beside.turns(4)
+    for missing in ("metrics of source: no answer", "checkpoints: no answer"):
+        reading = replace(world.after(15), missing=(missing,))
+        asked.append(bool(beside.shadow.turn(reading, beside.recorder.keep(reading))))
+    beside.end()
+    assert asked == [False, True]
+
+
+def test_what_is_advised_after_an_outage_is_not_followed() -> None:
+    attention = Attention(every_s=15)
+    followed = []
+    for since_s, asked in ((15, False), (15, True), (3600, False), (15, True), (15, True)):
+        attention.read(since_s, asked=asked)
+        followed.append(attention.follows)
+    assert followed == [False, True, True, False, True]
 
 
 def test_nobody_is_asked_while_the_job_does_not_run(tmp_path: Path, world: World) -> None:

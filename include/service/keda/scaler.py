@@ -72,8 +72,12 @@ def metric_in(state: Path, asked: messages.ScaledObjectRef, now_s: float) -> Met
     if row["failed"]:
         problem = f"{controller} could not decide: {row['because']}"
         raise NoAdvice(grpc.StatusCode.UNAVAILABLE, problem)
-    if (over_s := now_s - controllers[controller]["valid_until_s"]) > LATE_S:
+    over_s = now_s - controllers[controller]["valid_until_s"]
+    if over_s > LATE_S:
         problem = f"the last advice held until {over_s:.0f} s ago; does the service run?"
+        raise NoAdvice(grpc.StatusCode.UNAVAILABLE, problem)
+    if -over_s > row["holds_until_s"] - row["time_s"] + LATE_S:
+        problem = f"the clock was set back: the last advice holds for {-over_s:.0f} s more"
         raise NoAdvice(grpc.StatusCode.UNAVAILABLE, problem)
     wanted = row["wanted"] if operator else row["hosts_wanted"]
     return Metric(f"{controller}-{operator or 'task-managers'}", int(wanted))

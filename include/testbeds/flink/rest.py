@@ -202,6 +202,10 @@ class FlinkHttp:
             content, headers = json.dumps(body), {**headers, "Content-Type": "application/json"}
 
         def once() -> HTTPResponse:
+            if self._connection.sock is None:
+                self._connection.connect()  # takes its own time, and nothing to shut is there yet
+                if late.is_set():
+                    raise TimeoutError
             self._connection.request(method, self._prefix + path, content, headers)
             self._socket = self._connection.sock  # the last response of a connection takes it away
             return self._connection.getresponse()
