@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import subprocess
+from unittest import mock
 
 import pytest
 
 from include.testbeds.flink import reconciler
 from include.testbeds.flink.calibration import FlinkCalibration
-from include.testbeds.flink.fleet import FlinkHost, FlinkInstance
+from include.testbeds.flink.fleet import FlinkFleet, FlinkHost, FlinkInstance, wanted
 from include.testbeds.flink.reconciler import FlinkReconciler
+from include.testbeds.flink.rest import NoAnswerError
 from include.testbeds.flink.state import FlinkState
 from include.testbeds.live.processes import DetachedProcess
 from tests.flink.flink_run import configured
@@ -19,7 +21,10 @@ OPERATORS = ("front", "back", "end")
 
 
 class DeafFlink:
-    """Takes every request and stays as it is."""
+    """Takes every request and stays as it is; of the rest it has no answer."""
+
+    def __getattr__(self, name):
+        raise NoAnswerError(name)
 
     def __init__(self):
         self.asked = []
@@ -124,3 +129,63 @@ def test_what_already_runs_elsewhere_stays_ready_when_its_host_is_lost(flink, st
     assert state.journal.read(0)[0]["event"]["event"] == ["host_lost"]
     assert [one.host for one in state.fleet.instances.values()] == [1, 1, 1]
     assert not state.crashed
+
+
+def test_another_instance_of_the_same_operator_takes_its_place_at_once(flink, state):
+    """One stops and one starts: as many as before, so Flink has nothing to change."""
+    order(state, 4, "front")
+    state.fleet.instances[1].stopped_s = 0.0
+    reconcile(state)
+    assert {one.name for one in state.fleet.instances.values()} == {"back-2", "end-3", "front-4"}
+    assert state.names["g1"]["front"] == ["front-4"]
+    assert state.rescale is None
+
+
+def test_a_host_that_is_released_and_empty_ends_before_the_job_starts_again(flink, state, process):
+    """Else Flink may fill it, and nobody moves what runs there."""
+    state.fleet.hosts[2] = FlinkHost(
+        number=2, flavor="four", ordered_s=0, paid_until_s=600, releasing=True,
+        pid=process.pid, born=process.born, up_s=0.0,
+    )  # fmt: skip
+    order(state, 4, "front")
+    ends = []
+    settler = FlinkReconciler(state)
+    settler._end = lambda host, **_: ends.append((host.name, list(flink.asked)))
+    settler.reconcile()
+    assert ends[0] == ("host-2", [])
+
+
+def test_what_runs_on_a_host_that_is_released_is_booked_where_it_can_stay(flink, state):
+    subtask_of(state.folder, "front", host="host-2", graph="g2")
+    for name in ("back", "end"):
+        subtask_of(state.folder, name, graph="g2")
+    state.fleet.hosts[2] = FlinkHost(
+        number=2, flavor="four", ordered_s=0, paid_until_s=600, releasing=True, up_s=0.0
+    )
+    settler = FlinkReconciler(state)
+    settler._settle_start()
+    assert state.graph == "g2"
+    assert state.fleet.instances[1].host == 1
+    (going,) = settler._leaving(settler._start(), settler._want())
+    assert going.name == "host-2"
+
+
+def test_what_runs_is_wanted_though_the_boot_of_its_host_is_not_over():
+    fleet = FlinkFleet()
+    fleet.hosts[1] = FlinkHost(number=1, flavor="four", ordered_s=0, paid_until_s=600)
+    for number, ready_s in ((1, 5.0), (2, None)):
+        fleet.instances[number] = FlinkInstance(
+            number=number, operator="front", host=1, started_s=0.0, ready_s=ready_s
+        )
+    assert [one.number for one in wanted(fleet, 10.0)] == [1]
+
+
+def test_a_provider_that_died_is_started_again(flink, state, process, monkeypatch):
+    state.provider = DetachedProcess(2**30, 1)
+    cluster = mock.Mock(start_task_manager=lambda name, slots, heap: process)
+    monkeypatch.setattr(FlinkState, "cluster", cluster)
+    FlinkReconciler(state).reconcile()
+    assert state.provider == process
+    assert state.journal.read(0)[0]["event"]["event"] == ["provider_restarted"]
+    FlinkReconciler(state).reconcile()
+    assert state.journal.read(0)[0]["event"]["event"] == ["provider_restarted"]

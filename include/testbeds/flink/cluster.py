@@ -13,11 +13,13 @@ import socket
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from signal import SIGKILL
 
 from include.files.whole import write_bytes, write_json
 from include.model.errors import TestbedNotReady
 from include.testbeds.flink.calibration import FlinkCalibration
 from include.testbeds.flink.installation import Installation
+from include.testbeds.live.files import read_json
 from include.testbeds.live.processes import DetachedProcess
 
 JOB_MANAGER = "org.apache.flink.container.entrypoint.StandaloneApplicationClusterEntryPoint"
@@ -210,6 +212,9 @@ class FlinkCluster:
         self, name: str, main: str, jvm: list[str], about: list[str], *, steered: bool = False
     ) -> DetachedProcess:
         log = self.folder / "log" / f"{name}.log"
+        numbers = self.folder / "processes" / f"{name}.json"
+        if left := read_json(numbers):  # whoever started it may have died before it could say so
+            DetachedProcess(**left).end(first=SIGKILL)
         command = [
             *("nice", "-n", str(NICER)),
             "java",
@@ -229,7 +234,7 @@ class FlinkCluster:
         started = DetachedProcess.start(command, log, cwd=self.folder, env=environment)
         with suppress(OSError):  # a kernel that does not group by session
             Path(f"/proc/{started.pid}/autogroup").write_text(str(NICER), encoding="ascii")
-        write_json(self.folder / "processes" / f"{name}.json", asdict(started))
+        write_json(numbers, asdict(started))
         return started
 
     def _archived(self) -> list[str]:

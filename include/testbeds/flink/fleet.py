@@ -39,7 +39,8 @@ FlinkFleet = Fleet[FlinkHost, FlinkInstance]
 
 
 def wanted(fleet: FlinkFleet, startable_s: float) -> list[FlinkInstance]:
-    """The instances that are to run now: those on hosts that are up, whose start is over.
+    """The instances that are to run now: those that do, and those on hosts that are up, whose
+    start is over.
 
     ``startable_s``: orders up to that second of the run. One that migrates runs until its copy can;
     the copy takes its place in the same rescale.
@@ -47,7 +48,11 @@ def wanted(fleet: FlinkFleet, startable_s: float) -> list[FlinkInstance]:
     able = {
         one.number
         for one in fleet.instances.values()
-        if not one.stopping and fleet.hosts[one.host].up and one.started_s <= startable_s
+        if not one.stopping
+        and (
+            one.ready_s is not None  # it runs, wherever Flink has put it
+            or (fleet.hosts[one.host].up and one.started_s <= startable_s)
+        )
     }
     return [
         one

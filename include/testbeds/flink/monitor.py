@@ -32,6 +32,8 @@ from include.testbeds.live.samples import busy_share
 
 TICKS_S = os.sysconf("SC_CLK_TCK")
 LAST_CHECKPOINT_WITHIN_S = 60.0
+WRITES_EVERY_US = 250_000
+"""A source that can write its line does so at least as often."""
 
 
 class FlinkMonitor:
@@ -52,7 +54,7 @@ class FlinkMonitor:
         state.reading = reading
         start = newest_whole(state.starts.look(), state.operators)
         queues = self._read_counts(start, reading, before)
-        self._read_durations(start, reading, before)
+        self._read_durations(reading, before)
         self._read_utilisation(reading, before)
         if self._at_end and state.graph:
             self._take_last_checkpoint()
@@ -115,13 +117,14 @@ class FlinkMonitor:
 
     def _read_sources(self) -> tuple[dict[str, int], dict[str, int]]:
         """Items that each source has emitted, and that were due then: arrivals go on by the clock,
-        whoever takes them."""
+        whoever takes them, also while the source cannot write because the job is down or full."""
         emitted, due = {}, {}
         for name, schedule in self._schedules.items():
             line = whole_line(self._state.folder / "sources" / name)
             us, count, _ = line if line else (0, 0, 0)
             emitted[name] = count
-            due[name] = max(count, schedule.due_by(self._state.second_of(us)) if us else 0)
+            at_us = max(us, now_us() - WRITES_EVERY_US)
+            due[name] = max(count, schedule.due_by(self._state.second_of(at_us)) if us else 0)
         return emitted, due
 
     def _keep_arrivals(self, reading: FlinkReading, before: FlinkReading) -> None:
@@ -156,13 +159,14 @@ class FlinkMonitor:
             now_s = busy[name] / 1e6 * scale
             reading.busy_s[name] = max(before.busy_s.get(name, 0.0), now_s)
 
-    def _read_durations(self, start: JobStart, reading: FlinkReading, before: FlinkReading) -> None:
-        """What was done since the last reading, whether it will count or not."""
+    def _read_durations(self, reading: FlinkReading, before: FlinkReading) -> None:
+        """What was done since the last reading, whether it will count or not, also before a start
+        of the job."""
         state, scale = self._state, self._state.clock.scale
         since_s = before.wall_us / 1e6
         new: defaultdict[str, list[ItemRow]] = defaultdict(list)
         for file in row_files(state.folder, state.operators):
-            if file.graph == start.graph and changed_s(file.path) >= since_s:
+            if changed_s(file.path) >= since_s:
                 new[file.operator] += [row for row in file.rows() if row.done_us > before.wall_us]
         for name, rows in new.items():
             rows.sort(key=lambda row: row.done_us)
@@ -247,6 +251,8 @@ class FlinkMonitor:
                 continue
             used = sum(busy.get(one.name, 0.0) * operators[one.operator].cpu_cores for one in here)
             cpu = used / flavor.vcpus
+            if not burns and here and not any(one.name in busy for one in here):
+                continue  # the job has started since: nobody was read before
             if burns:
                 reading.cpu_s[host.name] = cpu_s(host.pid)
                 last = before.cpu_s.get(host.name)
@@ -283,6 +289,9 @@ class FlinkMonitor:
         state = self._state
         if not self._at_end or not state.graph:
             return
+        if state.reading.missed:  # nobody was there for the last one
+            self._take_last_checkpoint()
+            self._hand_over()
         self._restarts.write(state.starts.look(), at_end=True)
         state.save()
         late_ms = lag_ms(state.reading.lags)

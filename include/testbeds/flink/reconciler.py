@@ -54,10 +54,12 @@ class FlinkReconciler:
         state = self._state
         before = state.to_plain()
         self._look_after_job_manager()
+        self._look_after_provider()
         self._read_registered()
         for host in state.fleet.leased():
             self._settle_host(host)
         self._settle_start()
+        self._end_released()  # else the next start may fill what is empty
         if state.rescale is not None:
             self._go_on()
         else:
@@ -101,6 +103,17 @@ class FlinkReconciler:
         name = checkpoint.name if checkpoint else "the beginning"
         detail = f"its process had ended; it was started again, and the job goes on from {name}"
         state.event("job_manager_restarted", "job-manager", detail)
+        state.save()
+
+    def _look_after_provider(self) -> None:
+        """Start it again if it died: sources would take a slot that an instance needs."""
+        state = self._state
+        if not state.provider.pid or state.provider.alive or not state.clock.started_us:
+            return
+        heap = heap_mb(state.config, state.calibration)
+        state.provider = state.cluster.start_task_manager(PROVIDER, 1, heap)
+        state.event("provider_restarted", PROVIDER, "its process had ended; it was started again")
+        state.crashed = True
         state.save()
 
     def _read_registered(self) -> None:
@@ -172,6 +185,7 @@ class FlinkReconciler:
         gone, start = state.fleet.on_host(host.number), self._start()
         starts = start is None or any(each.host == host.name for each in start.subtasks)
         others = [each for each in state.fleet.leased() if each is not host and each.up]
+        others.sort(key=lambda each: each.releasing)
         for one in gone:
             if one.stopping or not others:
                 del state.fleet.instances[one.number]
@@ -256,8 +270,9 @@ class FlinkReconciler:
         up_s = state.second_of(start.up_us)
         for number, host in named.hosts.items():
             one = state.fleet.instances[number]
-            if not self._steered or state.crashed:
-                one.host = host or one.host
+            there = state.fleet.hosts.get(host)
+            if there and not there.releasing and (not self._steered or state.crashed):
+                one.host = host  # on one that is released nobody would ever move it
             one.ready_s = up_s if one.ready_s is None else one.ready_s
         for one in self._instances():
             if one.stopping and not one.runs:
@@ -319,6 +334,9 @@ class FlinkReconciler:
         moved = self._steered and self._moves(start, want)
         less = counts != start.parallelism()
         ordered = leaving or moved or counts != state.asked
+        if not (ordered or less or state.crashed):  # as many, though perhaps others
+            there = {one.number for one in self._instances() if one.runs or one.stopping}
+            ordered = there != {one.number for one in want}
         late = time.monotonic() - self._settled_at > AGAIN_AFTER_S
         if not (ordered or (less and late)):
             return

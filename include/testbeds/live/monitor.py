@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from contextlib import suppress
 from dataclasses import asdict
 
 import redis
@@ -194,8 +195,12 @@ class LiveMonitor:
             state.event("provider_restarted", "data provider", "it had died; it goes on from there")
 
     def finish(self) -> None:
-        """How many of the items that were due have been sent, as events."""
+        """How many of the items that were due have been sent, as events; and the samples that
+        nobody was there to take with the last reading."""
         state = self._state
+        if state.reading.missed and state.reading.time_s >= state.config.duration_s - 1e-6:
+            with suppress(*TROUBLE), state.broker.channel() as channel:
+                state.broker.take_samples(channel, lambda some: self._keep(some, state.reading))
         plan = plan_of(state.config, state.clock)
         try:
             rate = state.shared.provider()

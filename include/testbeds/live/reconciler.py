@@ -118,9 +118,9 @@ class LiveReconciler:
         before = state.to_plain()
         answers = self._containers()
         for host in state.fleet.leased():
-            self._settle_host(host)
             if host.number in answers:
                 self._settle_answer(host, answered=answers[host.number] is not None)
+            self._settle_host(host)
         for instance in list(state.fleet.instances.values()):
             containers = answers.get(instance.host)
             if containers is not None:

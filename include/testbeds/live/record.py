@@ -36,6 +36,7 @@ COLUMNS = {
 
 KEYS = {
     "processing_duration": (2, -1),
+    "rescale": (2,),
     **dict.fromkeys(("queue", "instance_utilisation", "host_utilisation", "arrival"), (0, 1)),
 }
 """Positions of the key in a table's rows. A row is written twice if its writer was killed before

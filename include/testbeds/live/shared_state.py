@@ -77,7 +77,8 @@ class SharedState:
         """
         kinds = (f"{self._run}:done:", f"{self._run}:emitted:")
         strings = self.redis.scan_iter(match=f"{self._run}:*", count=PAGE_KEYS, _type="string")
-        keys = [key for key in (name.decode() for name in strings) if key.startswith(kinds)]
+        names = sorted({name.decode() for name in strings})  # a scan may tell one twice
+        keys = [key for key in names if key.startswith(kinds)]
         pipe = self.redis.pipeline(transaction=True)
         for key in keys:
             pipe.bitcount(key)
