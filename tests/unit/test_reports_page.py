@@ -18,7 +18,6 @@ from include.results.reports.comparison import (
 )
 from include.results.reports.figures.bill import PARTS
 from include.results.reports.figures.bill import draw as draw_bill
-from include.results.reports.glance import MOST_CASES, glance_of
 from include.results.reports.page import pages
 from include.results.reports.publish import publish
 from include.results.reports.summary import summary
@@ -34,7 +33,6 @@ from tests.builders_staged import (
     parts_of,
     restage,
     stage,
-    tables_of,
 )
 from tests.kernel.worlds import printed as printed_by
 
@@ -244,32 +242,14 @@ def test_ids_are_unique_also_with_several_runs(tmp_path: Path) -> None:
     assert "2 runs of 2 minutes" in page
 
 
-def _outcome(controller: str, seed: int, cost: float | None, **values: object) -> Row:
-    (row,) = tables_of(f"{controller}-{seed}", controller=controller, seed=seed)["outcomes"]
-    row |= {"controller": controller, "variant": "", "strict_total_cost": cost}
-    return row | values
-
-
-def test_a_glance_has_the_mean_of_every_case_and_the_cheapest_first() -> None:
-    rows = [
-        _outcome("btu", 1, 40.0, age_p95_ms=1000.0), _outcome("btu", 2, 50.0, age_p95_ms=3000.0),
-        _outcome("tide", 1, 30.0), _outcome("tide", 2, None, pattern="stepwise"),
-    ]  # fmt: skip
-    first, second, third = glance_of(rows)
-    assert (first["controller"], first["cost"], first["seeds"]) == ("tide", 30.0, 1)
-    assert (second["controller"], second["cost"], second["age_s"]) == ("btu", 45.0, 2.0)
-    assert (third["load"], third["cost"]) == ("stepwise", None)
-    assert glance_of(rows[:2]) == [], "one case is the page itself"
-    ages = [row | {"end_to_end_near_real_time_total_cost": total}
-            for row, total in zip(rows, (9.0, 9.0, None, 8.0), strict=True)]  # fmt: skip
-    by_age = [(case["controller"], case["end_to_end_cost"])
-              for case in glance_of(ages, end_to_end=True)]  # fmt: skip
-    assert by_age == [("btu", 9.0), ("tide", None), ("tide", 8.0)]
-    options = [_outcome(name, 1, 1.0, variant=f"{name}=2", conditions="hold_s=6", pattern=load)
-               for name in ("hpa", "ds2") for load in ("step", "walk")]  # fmt: skip
-    shown = {(case["controller"], case["load"]) for case in glance_of(options)}
-    assert shown == {(name, load) for name in ("hpa", "ds2") for load in ("step", "walk")}
-    assert len(glance_of([_outcome(f"c{k}", 1, 1.0) for k in range(MOST_CASES + 1)])) == 13
+def test_of_several_cases_the_page_begins_with_the_best(tmp_path: Path) -> None:
+    tables = _of_many(tmp_path, 1)
+    assert 'class="glance"' not in dict(pages(tables, VERDICT, ORIGIN))["report.html"]
+    (first,) = [row for row in tables["tournament"] if row["metric"] == "strict_total_cost"]
+    tables["tournament"] = [first, first | {"controller": "tide", "mean": first["mean"] - 1}]
+    page = dict(pages(tables, VERDICT, ORIGIN))["report.html"]
+    table = page[page.index('class="glance"') :].partition("</table>")[0]
+    assert re.findall(r'<th scope="row">(\w+)', table) == ["tide", first["controller"]]
 
 
 def test_conditions_that_differ_are_named(tmp_path: Path) -> None:

@@ -23,7 +23,6 @@ from include.results.reports.comparison import (
 from include.results.reports.documents import FORMATS, suffixes
 from include.results.reports.figures import bill, rescales
 from include.results.reports.figures import tournament as tournament_figure
-from include.results.reports.glance import MOST_CASES, glance_of
 from include.results.reports.run_pages import (
     MANY_RUNS,
     Tables,
@@ -35,10 +34,28 @@ from include.results.reports.run_pages import (
     templates,
 )
 from include.results.reports.summary import missing_sentence
-from include.results.reports.tournament import METRICS, controller_name, is_tournament, matches
+from include.results.reports.tournament import (
+    END_TO_END_SHARE,
+    END_TO_END_TOTAL,
+    METRICS,
+    Match,
+    controller_name,
+    is_tournament,
+    matches,
+)
 from include.results.tables.catalogue import PUBLISHED, schema_of
 from include.results.tables.staged import Row, gathered, grouped
 
+AT_A_GLANCE = (
+    "strict_total_cost",
+    "strict_near_real_time_compliance_percent",
+    END_TO_END_TOTAL,
+    END_TO_END_SHARE,
+    "age_p95_ms",
+)
+"""What the first table has of every case."""
+MOST_CASES = 12
+"""As many as fit on a screen below the heading; more are folded."""
 FEW_CONDITIONS = 6
 """So many are named in the first sentence of a page."""
 _SPEC_COLUMNS = (
@@ -76,6 +93,7 @@ def pages(
     figures, runs = figures_of(tables), tables["runs"]
     shares, costs = compared(tables, reference)
     first = on_first_page(runs)
+    ranked = matches(tables["tournament"], end_to_end=end_to_end)
     missing = origin.get("not_measured", [])
     differing = [name for name in _SPEC_COLUMNS if len({run[name] for run in runs}) > 1]
     page = templates().get_template("page.html.j2")
@@ -84,10 +102,12 @@ def pages(
         origin=origin,
         runs=runs,
         sentence=_sentence(runs),
-        glance=glance_of(tables["outcomes"], end_to_end=end_to_end),
+        ranked=ranked,
+        cases=sum(len(match.standings) for match in ranked),
+        at_a_glance={name: METRICS[name][0] for name in AT_A_GLANCE},
         most_cases=MOST_CASES,
         missing=missing_sentence(missing) if missing else "",
-        tournament=_tournament(tables, end_to_end),
+        tournament=_tournament(ranked, end_to_end) if is_tournament(runs) else None,
         bill=_bill(tables),
         compliance=grouped(shares, attrgetter("run")),
         totals_of=[row for row in tables["compliance"] if row["scope"] == "overall"],
@@ -124,15 +144,11 @@ def pages(
     yield from run_pages(tables, origin["experiment"], figures)
 
 
-def _tournament(tables: Mapping[str, Sequence[Row]], end_to_end: bool) -> dict[str, Any] | None:
-    """What its section shows; None for an experiment that is none."""
-    if not is_tournament(tables["runs"]):
-        return None
-    workloads = matches(tables["tournament"], end_to_end=end_to_end)
-    figure = Markup(tournament_figure.draw(workloads))
+def _tournament(ranked: Sequence[Match], end_to_end: bool) -> dict[str, Any]:
+    """What its section shows."""
     return {
-        "matches": workloads,
-        "figure": figure,
+        "matches": ranked,
+        "figure": Markup(tournament_figure.draw(ranked)),
         "headings": METRICS,
         "end_to_end": end_to_end,
     }
