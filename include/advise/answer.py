@@ -15,7 +15,7 @@ import numpy as np
 from include.advise.backtest import doubts
 from include.advise.bill import HostBound, bound_of
 from include.advise.candidates import CAPPED, Policy, fixed
-from include.advise.case import Case, Question, keep_case, kept_recording, seeded
+from include.advise.case import AGAINST, Case, Question, keep_case, kept_recording, seeded
 from include.advise.job import JobModel
 from include.advise.margins import CANNOT_TELL, HOLDS, MISSES, share_range, verdict
 from include.advise.outcomes import (
@@ -30,6 +30,7 @@ from include.advise.ranking import PolicyRow, build_ranking
 from include.advise.readings import Readings, median_of
 from include.advise.replay import Replayed
 from include.advise.request import FIXED, AdviceRequest
+from include.files.whole import write_json
 from include.model.billing import CloudPriceBook
 from include.model.errors import ControllerFailed
 from include.model.host import PriceBook
@@ -399,6 +400,7 @@ def advise_beside(
     against = advise(second, folder / "beside", report)
     recordings = [kept_recording(each / "case") for each in (folder, folder / "beside")]
     against_answer = (*doubts(case.job, *recordings), *contradictions(answer, against))
+    write_json(folder / AGAINST, against_answer)
     return replace(answer, against=against_answer)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import shutil
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
@@ -79,6 +80,8 @@ DAMAGED = (TypeError, KeyError, ValueError, AttributeError)
 _REQUEST, _RECORDING, _BOOK = "request.json", "recording.parquet", "book.yaml"
 _SIZES, _ERRORS = "fixed_sizes.json", "backtest_errors.csv"
 _OPERATORS, _EDGES = "operators.parquet", "edges.json"
+AGAINST = "against.json"
+"""What another recording says against the answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +123,8 @@ class Question:
     conditions: ReplayConditions
     seeds: int = 3
     platforms: tuple[str, ...] = PLATFORMS
+    slots_each: int = 1
+    """Instances of a task manager, where they were recorded as its slots."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,8 +155,10 @@ class Case:
 def keep_case(request: AdviceRequest, folder: Path) -> Case:
     """Read everything that the request names, and keep it in ``folder/case`` for `open_case`.
 
-    Raises SpecError with all that is wrong at once, before it replays or writes, also where the
-    folder has something that no advice has left.
+    Rows of an earlier request are removed, or they would be ranked with those of this one; what was
+    published stays until the new answer is ready to take its place. Raises SpecError with all that
+    is wrong at once, before it replays or writes, also where the folder has something that no
+    advice has left.
     """
     try:
         book, recorded = _read_all(request, folder)
@@ -161,6 +168,9 @@ def keep_case(request: AdviceRequest, folder: Path) -> Case:
         raise SpecError(error.source, [*error.problems, *_controller_problems(request)]) from None
     case = _with_policies(request, recorded.job, untried)
     kept = folder / "case"
+    for name in ("measurements", "staged"):
+        shutil.rmtree(folder / name, ignore_errors=True)
+    (folder / AGAINST).unlink(missing_ok=True)
     write_bytes(kept / _ERRORS, errors.encode())
     keep_recording(recorded.job, kept)
     _keep_operators(recorded, kept)
@@ -272,6 +282,7 @@ def _untried(request: AdviceRequest, book: PriceBook, recorded: Recorded, errors
         conditions=priced(conditions, book),
         seeds=request.seeds,
         platforms=platforms_of(request.platform, recording.columns, provider),
+        slots_each=recording.instances_per_host or 1,
     )
     lasting = lasting_counts(counts, read.dip_steps)
     lasted = None if request.recorded or np.ptp(lasting) else fixed(max(1, int(lasting[0])))

@@ -246,6 +246,8 @@ def _settled(read: Readings, starts: list[int]) -> Flags:
     measured = ~(np.isnan(read.cpu_share) | np.isnan(read.instances)) & (
         read.instances > LEAST_INSTANCES
     )
+    if read.load_was_read is not None:
+        measured &= read.load_was_read
     wait = round(SETTLES_S / read.step_s)
     measured[:wait] = False
     changes = np.flatnonzero(lasting_changes(read.instances, read.dip_steps))

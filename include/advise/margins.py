@@ -87,7 +87,8 @@ def margin_of(
     time or both not: that one deploys a job again for every change, so a recording tells of little
     else. Where there is none of a kind in `KINDS`, all count. Of n backtests the
     largest error is taken (n + 1) / n times: of n draws from 0 to an unknown end that is the
-    unbiased estimate of the end. Shares are of the limits on both sides of the one asked for.
+    unbiased estimate of the end. Shares are of the limits on both sides of the one asked for; of
+    one nearer to rest than any backtest nothing is known.
     """
     errors = [error for error in errors if error.by_operator == by_operator] or errors
     if fitted_under is not None:
@@ -109,6 +110,8 @@ def margin_of(
     wider = (count + 1) / count
     if not of_kind and under not in KINDS:
         return Margin(share=1.0, cost=wider * max(costs))
+    if 1 <= limit_over_rest < limits[0]:  # a replay at rest has one latency, a job has many
+        return Margin(share=1.0, cost=wider * max(costs), backtests=count)
     return Margin(share=wider * max(shares), cost=wider * max(costs), backtests=count)
 
 

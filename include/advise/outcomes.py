@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -123,13 +122,7 @@ def _beside_recorded(
 
 
 def measure_recorded(case: Case, folder: Path) -> None:
-    """Write what the recording says of itself, as position 0: the first of the rows of a request.
-
-    Those of an earlier one are removed, or they would be ranked with these: only in a folder that
-    `keep_case` has taken. What was published stays until the new answer is ready to take its place.
-    """
-    for name in ("measurements", "staged"):
-        shutil.rmtree(folder / name, ignore_errors=True)
+    """Write what the recording says of itself as position 0, the first rows of a request."""
     outcome = recorded_outcome(case.read, case.question)
     _write(folder, 0, [_row(case, 0, Policy(AS_RUN, ""), 0, outcome, Margin())])
 
@@ -146,6 +139,17 @@ def read_outcomes(folder: Path) -> list[ReplayOutcome]:
         raise StoreError(
             f"{folder}/measurements is of another version ({error}); ask for the advice again"
         ) from error
+
+
+def require_replayed(case: Case, folder: Path) -> None:
+    """Raise StoreError where a policy of the case was not replayed."""
+    left = [
+        policy.name
+        for position, policy in enumerate(case.policies, start=1)
+        if not (folder / "measurements" / f"{position:03d}.json").is_file()
+    ]
+    if left:
+        raise StoreError(f"{', '.join(left)}: not replayed; ask for the advice again")
 
 
 def failures(folder: Path) -> dict[str, str]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import yaml
@@ -44,9 +46,15 @@ def platforms_of(choice: str, columns: Sequence[str], provider: str) -> tuple[st
 
 
 def configuration(
-    policy: Policy, conditions: ReplayConditions, platforms: Sequence[str] = PLATFORMS
+    policy: Policy,
+    conditions: ReplayConditions,
+    platforms: Sequence[str] = PLATFORMS,
+    slots_each: int = 1,
 ) -> tuple[str, str]:
-    """A sentence on what to do with it, and what to paste; write your own names for JOB."""
+    """A sentence on what to do with it, and what to paste; write your own names for JOB.
+
+    Instances are slots, of which a task manager has ``slots_each``.
+    """
     forms = FORMS.get(policy.controller, {})
     platform = next((one for one in forms if one in platforms), None)
     if platform is None and "flink" in platforms:
@@ -56,7 +64,22 @@ def configuration(
         options = {"controller": policy.controller, "controller_options": dict(policy.options)}
         return f"{intro} the controller.", _yaml(options)
     how, write = forms[platform]
-    return how, write(policy.build(setting_for(1.0, conditions)))
+    built = policy.build(setting_for(1.0, conditions))
+    if platform == "flink" and policy.controller != "flink-autoscaler":  # that counts slots, too
+        built = _of_task_managers(built, slots_each)
+    return how, write(built)
+
+
+def _of_task_managers(controller: Any, slots: int) -> Any:
+    """With numbers of task managers in place of slots, so many of which are one."""
+    changed: dict[str, Any] = {
+        name: math.ceil(getattr(controller, name) / slots)
+        for name in ("instances_each", "min_instances", "max_instances")
+        if hasattr(controller, name)
+    }
+    if hasattr(controller, "items_each"):
+        changed["items_each"] = controller.items_each * slots
+    return replace(controller, **changed)
 
 
 def _acting(policy: Policy, most: int) -> str:
@@ -88,7 +111,7 @@ def _json(value: Mapping[str, Any]) -> str:
 
 
 def _hpa(
-    target: str, share: float, most: int, behavior: Mapping[str, Any] | None
+    target: str, share: float, bounds: tuple[int, int], behavior: Mapping[str, Any] | None
 ) -> dict[str, Any]:
     """autoscaling/v2, for CPU."""
     utilisation = {"type": "Utilization", "averageUtilization": round(100 * share)}
@@ -98,8 +121,8 @@ def _hpa(
         "metadata": {"name": "JOB"},
         "spec": {
             "scaleTargetRef": dict(TARGETS[target]),
-            "minReplicas": 1,
-            "maxReplicas": most,
+            "minReplicas": bounds[0],
+            "maxReplicas": bounds[1],
             "metrics": [{"type": "Resource", "resource": {"name": "cpu", "target": utilisation}}],
         }
         | ({} if behavior is None else {"behavior": behavior}),
@@ -107,9 +130,8 @@ def _hpa(
 
 
 def _as_replayed(target: str, controller: Any) -> dict[str, Any]:
-    return _hpa(
-        target, controller.target_cpu, controller.max_instances, _behavior(controller.rules)
-    )
+    bounds = controller.min_instances, controller.max_instances
+    return _hpa(target, controller.target_cpu, bounds, _behavior(controller.rules))
 
 
 def _as_tracked(target: str, controller: Any) -> dict[str, Any]:
@@ -119,7 +141,7 @@ def _as_tracked(target: str, controller: Any) -> dict[str, Any]:
         "scaleDown": controller.in_periods * controller.interval_s,
     }
     behavior = {way: {"stabilizationWindowSeconds": round(s)} for way, s in looks_back_s.items()}
-    return _hpa(target, controller.target_share, controller.max_instances, behavior)
+    return _hpa(target, controller.target_share, (1, controller.max_instances), behavior)
 
 
 def _behavior(rules: Behavior | None) -> dict[str, Any] | None:
@@ -160,7 +182,7 @@ def _keda(target: str, controller: Any) -> dict[str, Any]:
         "metadata": {"name": "JOB"},
         "spec": {
             "scaleTargetRef": dict(TARGETS[target]),
-            "minReplicaCount": 1,
+            "minReplicaCount": controller.min_instances,
             "maxReplicaCount": controller.max_instances,
             "triggers": [{"type": "rabbitmq", "metadata": metadata}],
         }
@@ -168,7 +190,7 @@ def _keda(target: str, controller: Any) -> dict[str, Any]:
     }
 
 
-def _tracking(share: float, most: int, cooldowns: Mapping[str, int]) -> str:
+def _tracking(share: float, bounds: tuple[int, int], cooldowns: Mapping[str, int]) -> str:
     """register-scalable-target and put-scaling-policy of Application Auto Scaling, after a line
     with the name of each."""
     target = {
@@ -176,7 +198,7 @@ def _tracking(share: float, most: int, cooldowns: Mapping[str, int]) -> str:
         "ResourceId": "service/CLUSTER/JOB",
         "ScalableDimension": "ecs:service:DesiredCount",
     }
-    limits = {"MinCapacity": 1, "MaxCapacity": most}
+    limits = {"MinCapacity": bounds[0], "MaxCapacity": bounds[1]}
     tracking = {
         "TargetValue": 100 * share,
         "PredefinedMetricSpecification": {
@@ -203,23 +225,29 @@ def _tracking_as_replayed(controller: Any) -> str:
         "ScaleOutCooldown": round(controller.out_cooldown_s),
         "ScaleInCooldown": round(controller.in_cooldown_s),
     }
-    return _tracking(controller.target_share, controller.max_instances, cooldowns)
+    return _tracking(controller.target_share, (1, controller.max_instances), cooldowns)
 
 
 def _flink(controller: Any) -> dict[str, str]:
     """Options of the Flink Kubernetes operator's autoscaler, as 1.13 names them."""
     prefix = "job.autoscaler."
+    low, high = controller.utilization_min, controller.utilization_max
+    low = controller.target_share - controller.boundary if math.isnan(low) else low
+    high = controller.target_share + controller.boundary if math.isnan(high) else high
     options = {
         f"{prefix}enabled": "true",
         f"{prefix}utilization.target": f"{controller.target_share:.12g}",
-        f"{prefix}utilization.max": f"{controller.target_share + controller.boundary:.12g}",
-        f"{prefix}utilization.min": f"{controller.target_share - controller.boundary:.12g}",
+        f"{prefix}utilization.max": f"{high:.12g}",
+        f"{prefix}utilization.min": f"{low:.12g}",
         f"{prefix}metrics.window": f"{controller.window_s:.12g} s",
         f"{prefix}stabilization.interval": f"{controller.stabilise_s:.12g} s",
         f"{prefix}catch-up.duration": f"{controller.catch_up_s:.12g} s",
         f"{prefix}restart.time": f"{controller.restart_s:.12g} s",
         f"{prefix}scale-down.interval": f"{controller.scale_down_after_s:.12g} s",
+        f"{prefix}vertex.min-parallelism": f"{controller.min_instances}",
         f"{prefix}vertex.max-parallelism": f"{controller.max_instances}",
+        f"{prefix}scale-down.max-factor": f"{controller.most_down:.12g}",
+        f"{prefix}scale-up.max-factor": f"{controller.most_up:.12g}",
     }
     if controller.key_groups:
         options["pipeline.max-parallelism"] = f"{controller.key_groups}"
@@ -259,7 +287,7 @@ FORMS: Mapping[str, Mapping[str, tuple[str, Callable[[Any], str]]]] = {
         "flink": (_REACTIVE, lambda one: _yaml(REACTIVE, _as_replayed("flink", one))),
         "ecs": (
             f"The nearest that ECS has. {_NEAREST} {_AWS} {_NAMES} and CLUSTER.",
-            lambda one: _tracking(one.target_cpu, one.max_instances, {}),
+            lambda one: _tracking(one.target_cpu, (one.min_instances, one.max_instances), {}),
         ),
     },
     "target-tracking": {

@@ -31,7 +31,10 @@ def publish_answer(answer: Answer, folder: Path) -> Path:
     published = folder / PUBLISHED
     rows, schema = read_staged(folder, ADVICE_RANKING), schema_of(ADVICE_RANKING)
     case, conditions = answer.case, answer.case.question.conditions
-    apply, pasted = configuration(answer.policy, conditions, case.question.platforms)
+    question = case.question
+    apply, pasted = configuration(
+        answer.policy, conditions, question.platforms, question.slots_each
+    )
     steps = f"{to_stop(answer.policy, case.recorded)} {apply}".lstrip()
     with new_folder(published) as draft:
         write_bytes(draft / PAGE, page_of(answer, steps, pasted).encode())

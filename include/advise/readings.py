@@ -39,6 +39,8 @@ class Readings:
     latency_s: FloatArray
     notes: tuple[str, ...]
     interval_s: float = STEP_S
+    load_was_read: Flags | None = None
+    """By step, not within a long time in which nobody read it; None: all were."""
 
     @property
     def dip_steps(self) -> int:
@@ -72,7 +74,13 @@ def readings_of(recording: Recording, step_s: float = STEP_S) -> Readings:
     require_signals(recording)
     even = filled(evenly(recording, step_s), LOAD_WINDOW_S)
     absent = np.full(len(even.times_s), np.nan)
-    load, note = _load(even, step_s)
+    interval_s = max(step_s, interval_of(recording))
+    load, note, was_read = _load(even, step_s, max(LOAD_WINDOW_S, 2 * interval_s))
+    unread_min = float((~was_read).sum()) * step_s / 60
+    unread = (
+        f"the load was not read in {unread_min:.3g} min; a straight line stands for it in replays, "
+        "costs and shares: cut them out, or record again"
+    )
     return Readings(
         step_s=step_s,
         times_s=even.times_s,
@@ -81,8 +89,9 @@ def readings_of(recording: Recording, step_s: float = STEP_S) -> Readings:
         cpu_share=even.readings["cpu_share"],
         lag_items=even.readings.get("lag_items", absent),
         latency_s=even.readings.get("latency_s", absent),
-        notes=(*even.notes, note),
-        interval_s=max(step_s, interval_of(recording)),
+        notes=(*even.notes, note, *((unread,) if unread_min else ())),
+        load_was_read=was_read,
+        interval_s=interval_s,
     )
 
 
@@ -99,21 +108,26 @@ def averaged(values: FloatArray, steps: int) -> FloatArray:
     return means
 
 
-def _load(even: Recording, step_s: float) -> tuple[FloatArray, str]:
-    """Records that arrived per second, everywhere; and where that is from."""
+def _load(even: Recording, step_s: float, longest_s: float) -> tuple[FloatArray, str, Flags]:
+    """Records that arrived per second, everywhere; where that is from; and which steps are not
+    within more than ``longest_s`` without a reading."""
     name = "arrivals_per_s" if "arrivals_per_s" in even.readings else "rate_per_s"
     values = even.readings[name]
     measured = np.flatnonzero(~np.isnan(values))
     if measured.size == 0:
         raise SpecError(even.name, [f"{name} has no readings"])
+    was_read: Flags = np.ones(values.size, dtype=bool)
+    for before, after in zip([-1, *measured], [*measured, values.size], strict=True):
+        if (after - before) * step_s > longest_s:
+            was_read[before + 1 : after] = False
     whole = np.interp(np.arange(values.size), measured, values[measured])
     if name == "arrivals_per_s":
-        return whole, "the load is what arrived, as recorded"
+        return whole, "the load is what arrived, as recorded", was_read
     note = (
         f"the load is the median of what was processed within {LOAD_WINDOW_S:g} s: what waited "
         "during a restart and came after it is spread"
     )
-    return _median_around(whole, round(LOAD_WINDOW_S / 2 / step_s)), note
+    return _median_around(whole, round(LOAD_WINDOW_S / 2 / step_s)), note, was_read
 
 
 def _median_around(values: FloatArray, steps: int) -> FloatArray:

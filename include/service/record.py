@@ -87,7 +87,11 @@ class Recorder:
         """
         before, was = self._last, self._fetched
         rates = rates_between(was, now) if was else None
-        if before is None or before.edges != now.edges:
+        if (
+            before is None
+            or before.edges != now.edges
+            or (now.task_managers and not before.task_managers)
+        ):
             self._keep_graph(now)
         if now.url not in ("", self._url):
             self._keep_address(now)

@@ -68,7 +68,7 @@ def _read_load(
             name = "level" if "level" in sheet.columns else "rate_items_per_s"
             if step_s is None and gaps == "refuse":
                 return _plain_load(file, sheet, name)
-            mapping = f"time=time_s,rate={name}@per_s"
+            mapping = f"time=time_s,arrivals={name}@per_s"
             return _recorded(file, mapping, step_s, gaps, is_rate=name != "level")
         has = ", ".join(sheet.columns) or "none"
         problem = f"{file} needs the columns time_s and level (or rate_items_per_s), has {has}"
@@ -136,13 +136,16 @@ def _recorded(
     import numpy as np
 
     from include.workloads.recordings import LOADS, evenly, parse_mapping, read_recording
+    from include.workloads.recordings.mapping import ALIASES
 
     if isinstance(mapping, tuple):
         columns = dict(mapping)
     else:
         columns = parse_mapping(mapping) if mapping else {}
     recording = read_recording(str(path), columns)
-    name = next((load for load in LOADS if load in recording.readings), "")
+    mapped = {ALIASES.get(signal, signal) for signal in columns}
+    loads = sorted(LOADS, key=lambda load: load not in mapped)  # what is mapped comes first
+    name = next((load for load in loads if load in recording.readings), "")
     if not name:
         read = ", ".join(recording.readings)
         problem = f"{path} has no rate that could be replayed, only {read}; map arrivals=COLUMN"

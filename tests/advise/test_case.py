@@ -13,10 +13,16 @@ from include.advise.bill import bound_of
 from include.advise.candidates import fixed
 from include.advise.case import WHAT_SCALED, keep_case, open_case, seeded
 from include.advise.form import request_from_params
-from include.advise.outcomes import measure_recorded, outcome, recorded_outcome
+from include.advise.outcomes import (
+    measure_recorded,
+    outcome,
+    recorded_outcome,
+    require_replayed,
+)
 from include.advise.request import AdviceRequest
 from include.cli import app
 from include.experiment.spec import require_name
+from include.files.whole import write_json
 from include.model.errors import SpecError, StoreError
 from include.workloads.recordings import Recording
 from tests.advise.synthetic import BOOK, case_of, small_request
@@ -366,3 +372,18 @@ def test_a_folder_with_something_else_in_it_is_left_alone(
 
     assert [one for one in (tmp_path / "thesis").rglob("*") if one.is_file()] == [mine]
     assert mine.read_text() == "mine"
+
+
+def test_an_advice_of_which_a_policy_was_not_replayed_is_not_ranked(
+    request_: AdviceRequest, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    case = keep_case(request_, out)
+    for position in range(1, len(case.policies)):
+        write_json(out / "measurements" / f"{position:03d}.json", [])
+    with pytest.raises(StoreError, match=f"{re.escape(case.policies[-1].name)}: not replayed"):
+        require_replayed(case, out)
+    write_json(out / "measurements" / f"{len(case.policies):03d}.json", [])
+    require_replayed(case, out)
+    keep_case(request_, out)
+    assert not (out / "measurements").exists(), "they are of the request before"

@@ -176,8 +176,18 @@ def test_short_gaps_are_bridged_long_ones_stay_but_load_is_everywhere() -> None:
         assert not np.isnan(of[short]).any()
         assert np.isnan(of[long]).all()
     assert not np.isnan(found.load_per_s).any()
+    assert np.flatnonzero(~found.load_was_read).tolist() == [*range(1000, 1100)]
     assert any(re.search("cpu_share: 10 absent readings bridged", note) for note in found.notes)
     assert fit(given_).demand_ms.value == pytest.approx(Truth().demand_ms, rel=0.03)
+
+
+def test_a_load_that_nobody_read_is_told_and_not_fitted_to() -> None:
+    """Another exporter was off for six hours; what stands there has nothing to do with the CPU."""
+    given_ = recording(Truth(noise=0), daily(12))
+    given_.readings["rate_per_s"][1000:2400] = np.nan
+    job = fit(given_)
+    assert any("the load was not read in 350 min" in note for note in job.notes)
+    assert job.demand_ms.value == pytest.approx(Truth().demand_ms, rel=0.03)
 
 
 def test_one_reading_far_off_is_no_capacity() -> None:

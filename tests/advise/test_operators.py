@@ -47,6 +47,18 @@ def test_demand_and_selectivity_of_every_operator_are_found_again(exported: Path
         assert factors[ends].low <= factors[ends].value <= factors[ends].high
 
 
+@pytest.mark.parametrize(
+    ("column", "mapping", "factor"),
+    [("time_ms", {"time": "time_ms"}, 1000), ("ts", {"time": "ts@ms"}, 1000), ("time_s", {}, 1)],
+)
+def test_the_clock_of_operators_has_the_unit_that_its_column_or_the_user_says(
+    tmp_path: Path, column: str, mapping: dict[str, str], factor: int
+) -> None:
+    rows = [f"{column},busy_share[map]", *(f"{factor * 15 * i},0.5" for i in range(4))]
+    (tmp_path / "rec.csv").write_text("\n".join(rows) + "\n")
+    assert read_operators(str(tmp_path / "rec.csv"), mapping).times_s.tolist() == [0, 15, 30, 45]
+
+
 def test_intervals_cover_the_truth_when_the_monitor_is_noisy(exported: Path) -> None:
     read = read_operators(str(exported), {})
     covered = []

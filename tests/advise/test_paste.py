@@ -13,7 +13,7 @@ import kubernetes_validate
 import pytest
 import yaml
 
-from include.advise.candidates import fixed, policy
+from include.advise.candidates import Policy, fixed, policy
 from include.advise.paste import configuration, platforms_of, to_stop
 from include.advise.replay import ReplayConditions
 from include.advise.request import PLATFORMS
@@ -68,7 +68,7 @@ def pasted(**asked: int) -> dict[str, str]:
 
 
 def test_every_option_that_is_pasted_is_known_with_its_type() -> None:
-    assert len(pasted()) == 10
+    assert len(pasted()) == 13
     assert wrong(pasted()) == []
     assert pasted(key_groups=24) == pasted() | {"pipeline.max-parallelism": "24"}
     assert wrong(pasted(key_groups=24)) == []
@@ -176,6 +176,30 @@ def test_what_is_pasted_fits_where_the_job_runs(name: str, platform: str) -> Non
             ("keda", "ecs"), ("flink-autoscaler", "ecs"), ("flink-autoscaler", "kubernetes"),
         }  # fmt: skip
         assert yaml.safe_load(text)["controller"] == name
+
+
+def test_slots_become_task_managers_where_those_are_scaled() -> None:
+    def of_flink(asked: Policy) -> dict[str, Any]:
+        *_, last = yaml.safe_load_all(configuration(asked, CONDITIONS, ("flink",), slots_each=4)[1])
+        return dict(last)
+
+    assert of_flink(fixed(7))["spec"]["taskManager"]["replicas"] == 2
+    hpa = of_flink(policy("hpa", {"min_instances": 5}, CONDITIONS))["spec"]
+    assert (hpa["minReplicas"], hpa["maxReplicas"]) == (2, 2)
+    keda = of_flink(policy("keda", {"items_each": 10.0}, CONDITIONS))["spec"]
+    assert keda["triggers"][0]["metadata"]["value"] == "40"
+    assert keda["maxReplicaCount"] == 2
+    ours = of_flink(policy("flink-autoscaler", {}, CONDITIONS))
+    assert ours["job.autoscaler.vertex.max-parallelism"] == "8"  # counts slots itself
+
+
+def test_what_was_replayed_with_bounds_of_its_own_is_pasted_with_them() -> None:
+    hpa = yaml.safe_load(paste("hpa", "kubernetes", min_instances=6)[1])["spec"]
+    assert (hpa["minReplicas"], hpa["maxReplicas"]) == (6, 8)
+    own = {"utilization_max": 0.6, "utilization_min": 0.2, "min_instances": 4, "most_up": 2.0}
+    options = yaml.safe_load(paste("flink-autoscaler", **own)[1])
+    names = ("utilization.max", "utilization.min", "vertex.min-parallelism", "scale-up.max-factor")
+    assert [options[f"job.autoscaler.{name}"] for name in names] == ["0.6", "0.2", "4", "2"]
 
 
 def test_a_rule_that_no_autoscaler_of_flink_has_is_run_by_act() -> None:

@@ -106,6 +106,14 @@ def test_the_highest_row_of_what_is_replayed_gets_the_highest_level(tmp_path: Pa
     assert "give one of them" in problem(path, highest_level=8.0, scale=2.0)
 
 
+def test_a_load_is_the_column_that_was_asked_for(tmp_path: Path) -> None:
+    rows = ("time_s,level,requests", "0,3,900", "60,4,1200")
+    levels = {"step_s": 60.0}, {"map": "time=time_s,rate=level@per_s"}
+    for options in levels:
+        trace = Trace(written(tmp_path, *rows), **options)
+        assert trace.unfold(120.0, 1).levels == pytest.approx((3, 4))
+
+
 @pytest.mark.parametrize(
     ("rows", "options", "says"),
     [

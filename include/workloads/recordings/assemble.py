@@ -173,6 +173,7 @@ def _recording(
         notes=(*notes, *origins),
         columns=tuple(read.column for read in reads),
         latency_column=next((read.column for read in reads if read.signal == "latency_s"), ""),
+        cpu_column=next((read.column for read in reads if read.signal == "cpu_share"), ""),
         unread=unread,
     )
 

@@ -18,7 +18,7 @@ from include.workloads.recordings.assemble import ROUNDED_UP, Sheet, sorted_by_t
 from include.workloads.recordings.csv_cells import Place, negatives, numbers, places, shortened
 from include.workloads.recordings.files import read_file
 from include.workloads.recordings.folder import OPERATORS, inside, is_recorded, recording_name
-from include.workloads.recordings.mapping import TIME, Reads, listed_names
+from include.workloads.recordings.mapping import TIME, Reads, asked_reads, listed_names
 from include.workloads.recordings.recording import FloatArray
 from include.workloads.recordings.series import CLOCK, Samples, sheet_at
 from include.workloads.recordings.times import read_times
@@ -82,15 +82,18 @@ def read_operators(
         return _of_columns(name, content, mapping, sort)
     sheet = operator_sheet(name, content, mapping)
     sheet.require_rows(name)
-    return _recording(name, _Wide(sheet), CLOCK, {})
+    return _recording(name, _Wide(sheet), Reads(TIME, CLOCK, "", asked=True), {})
 
 
 def _of_columns(
     name: str, sheet: Sheet, mapping: Mapping[str, str], sort: bool
 ) -> OperatorRecording:
     names = (TIME, OPERATOR, *_KINDS)
-    problems = [unknown_name("signal", one, names) for one in mapping if one not in names]
-    time, by = mapping.get(TIME, "time_s"), mapping.get(OPERATOR, OPERATOR)
+    (clock,), problems = asked_reads({TIME: mapping.get(TIME, "time_s")}, sheet.columns)
+    problems += [unknown_name("signal", one, names) for one in mapping if one not in names]
+    unit = clock.unit or stem_and_unit(clock.column)[1]
+    clock = replace(clock, unit=unit if unit in UNITS[TIME] else "")
+    time, by = clock.column, mapping.get(OPERATOR, OPERATOR)
     if time not in sheet.cells:
         remedy = "" if TIME in mapping else "; write time=COLUMN"
         problems.append(f"there is no column {time!r} for time{remedy}")
@@ -100,13 +103,13 @@ def _of_columns(
     sheet.require_rows(name)
     if sort:
         others = [Reads(OPERATOR, one, "", asked=True) for one in sheet.columns if one != time]
-        sheet = sorted_by_time(sheet, [Reads(TIME, time, "", asked=True), *others])
+        sheet = sorted_by_time(sheet, [clock, *others])
     if by in sheet.cells:
-        return _recording(name, _wide(name, sheet, time, by), time, mapping)
+        return _recording(name, _wide(name, sheet, time, by), clock, mapping)
     if OPERATOR in mapping:
         problem = f"there is no column {by!r} for operator"
         raise SpecError(name, [problem, f"the columns are: {listed_names(sheet.columns)}"])
-    return _recording(name, _Wide(sheet), time, mapping)
+    return _recording(name, _Wide(sheet), clock, mapping)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,9 +156,11 @@ def _wide(name: str, sheet: Sheet, time: str, by: str) -> _Wide:
     return _Wide(replace(sheet, cells=pd.DataFrame(wide)), rows_of, sheet.place)
 
 
-def _recording(name: str, wide: _Wide, time: str, mapping: Mapping[str, str]) -> OperatorRecording:
-    sheet = wide.sheet
-    times, problems = read_times(Reads(TIME, time, "", asked=True), sheet.cells[time], sheet.place)
+def _recording(
+    name: str, wide: _Wide, clock: Reads, mapping: Mapping[str, str]
+) -> OperatorRecording:
+    sheet, time = wide.sheet, clock.column
+    times, problems = read_times(clock, sheet.cells[time], sheet.place)
     if times is not None:
         late = (np.flatnonzero(np.diff(times.seconds) <= 0) + 1).tolist()
         if late:

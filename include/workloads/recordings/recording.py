@@ -49,7 +49,8 @@ class Recording:
     nothing was read. ``began_at`` is the first time in epoch seconds, where times were absolute.
     ``notes`` are sentences: what was mapped and converted, how many values are absent.
     ``columns`` are the columns, series or queries that the readings were read from,
-    ``latency_column`` that of the latency, ``unread`` the other columns of the file.
+    ``latency_column`` that of the latency, ``cpu_column`` that of ``cpu_share``, ``unread`` the
+    other columns of the file.
     """
 
     name: str
@@ -59,6 +60,7 @@ class Recording:
     notes: tuple[str, ...]
     columns: tuple[str, ...] = ()
     latency_column: str = ""
+    cpu_column: str = ""
     unread: tuple[str, ...] = ()
     instances_per_host: int | None = None
     """As recorded; None where the recording does not say."""
@@ -70,7 +72,7 @@ class Recording:
     @property
     def is_busy_time(self) -> bool:
         """Whether ``cpu_share`` is the time that instances are busy, which stands in for CPU."""
-        return any("busy" in column.lower() for column in self.columns)
+        return "busy" in _LABELS.sub("", self.cpu_column.lower())
 
     @property
     def latency_percentile(self) -> float | None:
