@@ -9,11 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from include.results.reports.comparison import PublishedFigure
-from include.studies.pvldb127.economy import (
-    DOLLARS_PER_VM_HOUR,
-    ratio_to_penalty,
-    ratio_to_revenue,
-)
 from include.studies.pvldb127.published import (
     EVENTS,
     FILTERS,
@@ -119,10 +114,6 @@ def _up_to(figures: Figures) -> Iterator[str]:
 
 
 def _break_even(figures: Figures) -> Iterator[str]:
-    penalty = DOLLARS_PER_VM_HOUR / ratio_to_penalty(7.8, -13.2)
-    yield f"Eq. 21: ${DOLLARS_PER_VM_HOUR} / 1.05 is ${penalty:.3f}, $0.059 is printed."
-    revenue = DOLLARS_PER_VM_HOUR / ratio_to_revenue(7.8, -43.7)
-    yield f"Eq. 23: ${DOLLARS_PER_VM_HOUR} / 1.6475 is ${revenue:.3f}, $0.038 is printed."
     yield (
         "Eq. 20 and 22 weigh rates of change, not numbers: a run has about 9 VM hours and 50,000 "
         "violations, so 7.8 % of the one and 13.2 % of the other are no like amounts."

@@ -28,7 +28,7 @@ hand, half of the lowest and twice the highest of the others: an assumption, for
 speaks (EKF's reductions of processing times are alike, 28.6, 53.9 and 40.7 %).
 """
 MOST_VM_TIME_PERCENT = 25
-"""Section 4.2 calls 22.2 % moderate."""
+"""Our limit: the paper gives none. Section 4.2 has 22.2 % at most."""
 ORDER = ("PURE", "GW", "EKF")
 
 
