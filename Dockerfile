@@ -23,7 +23,7 @@ COPY requirements.txt /opt/tidebench/requirements.txt
 RUN --mount=type=bind,from=wheels,target=/wheels \
     python3 -m pip install --no-cache-dir --no-compile --root-user-action=ignore \
         --disable-pip-version-check --find-links /wheels -r /opt/tidebench/requirements.txt && \
-    python3 -m compileall -q -j 0 "$(python3 -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" || true
+    { python3 -m compileall -q -j 0 "$(python3 -c 'import sysconfig; print(sysconfig.get_path("purelib"))')" || true; }
 
 RUN useradd --uid 10001 --user-group --home-dir /opt/airflow --shell /usr/sbin/nologin tidebench && \
     install -d -o tidebench -g tidebench /opt/airflow /opt/airflow/logs /opt/registry /opt/tidebench/var \
@@ -36,7 +36,8 @@ COPY --chown=0:0 dags dags
 COPY --chown=0:0 sql sql
 COPY --chown=0:0 infra/compose/health.py infra/compose/health.py
 # The command that messages name; what it calls is on PYTHONPATH.
-RUN printf '#!/bin/sh\nexec python3 -m include.cli "$@"\n' >/usr/local/bin/tidebench && \
+RUN chmod -R go=rX include plugins dags sql infra && \
+    printf '#!/bin/sh\nexec python3 -m include.cli "$@"\n' >/usr/local/bin/tidebench && \
     chmod 755 /usr/local/bin/tidebench && \
     python3 -m compileall -q -j 0 include plugins infra
 

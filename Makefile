@@ -136,6 +136,7 @@ compose-secrets:  ## Write random passwords for docker-compose.yaml into .env
 	@python3 infra/compose/passwords.py
 
 compose-up: compose-secrets  ## Build and start docker-compose.yaml; wait until every service is healthy
+	@chmod a+r infra/compose/results-database.sh
 	@docker compose up --detach --build --wait --wait-timeout 600
 
 compose-try:  ## Run an experiment in it through the REST API, and print its tables
@@ -157,7 +158,7 @@ check: setup  ## Check format, lint, types, import contracts and that nothing pi
 	@$(ENV) uv pip check --quiet && ruff format --check . && ruff check . && mypy && lint-imports
 
 format: setup  ## Format, and fix lint where a tool can
-	@$(ENV) ruff check --fix . ; $(ENV) ruff format .
+	@$(ENV) { failed=0; ruff check --fix . || failed=1; ruff format . && exit $$failed; }
 
 bench: setup  ## Measure the simulator, how it and decisions grow, a matrix, a shadow, and a page of ten thousand runs
 	@$(ENV) python -m tests.bench --gate && python -m tests.bench.growth --gate && python -m tests.bench.wide --gate \

@@ -22,7 +22,7 @@ elif ! "$python" -c 'import ensurepip, venv' 2>/dev/null; then
 fi
 
 java="${JAVA_HOME:+$JAVA_HOME/bin/}java"
-java_major="$("$java" -version 2>&1 | sed -nE '1s/.*version "([0-9]+).*/\1/p' || true)"
+java_major="$("$java" -version 2>&1 | sed -nE '/ version "/{s/.* version "([0-9]+).*/\1/p;q}' || true)"
 if [ "${java_major:-0}" -lt 17 ]; then
     missing+=("Java 17 or later for Spark, found ${java_major:-none} (Debian: apt-get install openjdk-17-jre-headless)")
 fi
@@ -33,6 +33,10 @@ if [ "${#missing[@]}" -gt 0 ]; then
     echo "Install what is named, then repeat the command." >&2
     exit 1
 fi
+
+mkdir -p var
+exec 9>var/.setup.lock # two at once would fill one .venv and make one database
+flock -n 9 || { echo "Another make sets up here; waiting for it ..."; flock 9; }
 
 stamp=".venv/installed-from.txt"
 requirements=(requirements.txt)
@@ -62,6 +66,12 @@ fi
 source .ci/env.sh
 migrated="$AIRFLOW_HOME/migrated-for.txt"
 migration=
+if ! [ -f "$migrated" ] && { [ -n "${AIRFLOW__DATABASE__SQL_ALCHEMY_CONN:-}" ] ||
+    { [ "$AIRFLOW_HOME" != "$PWD/var/airflow" ] && [ -f "$AIRFLOW_HOME/airflow.cfg" ]; }; }; then
+    echo "AIRFLOW_HOME or AIRFLOW__DATABASE__SQL_ALCHEMY_CONN names an Airflow that this has not set up, and its" \
+        "database would be migrated. Unset them, or agree: mkdir -p $AIRFLOW_HOME && touch $migrated" >&2
+    exit 1
+fi
 if ! [ -f "$AIRFLOW_HOME/airflow.db" ] || ! cmp -s requirements.txt "$migrated"; then
     echo "Setting up Airflow's database in $AIRFLOW_HOME ..."
     mkdir -p "$AIRFLOW_HOME"

@@ -12,6 +12,7 @@ import json
 import sys
 import time
 from collections.abc import Sequence
+from http.client import HTTPException
 from pathlib import Path
 
 from infra.airflow.client import Client, Refused
@@ -52,9 +53,11 @@ def wait_until_up(client: Client, password: str) -> None:
             if not client.unhealthy():
                 client.ask("GET", f"/api/v2/dags/{DAG_ID}")
                 return
-        except (OSError, Refused):
+        except (OSError, Refused, HTTPException):
             if time.monotonic() > end_s:
                 raise
+        if time.monotonic() > end_s:
+            raise TimeoutError(f"{', '.join(client.unhealthy())} is not up after {UP_S:g} s")
         time.sleep(POLL_S)
 
 

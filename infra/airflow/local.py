@@ -29,6 +29,8 @@ from infra.airflow.supervision import CannotStay, Service, Supervisor
 
 USER = "admin"
 ENVIRONMENT = ("AIRFLOW_HOME", "TIDEBENCH_DATA_ROOT")
+ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Ctrl-C, `make airflow-down`, and a terminal that is closed."""
 POLL_S, TELL_S, SLOW_S = 1.0, 10.0, 600.0
 DAGS = (
     "experiment", "experiment_batch", "sweep", "nightly_reproducibility", "reap", "remove_runs",
@@ -81,8 +83,9 @@ def up(home: Path, port: int) -> int:
         "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_PASSWORDS_FILE": str(passwords),
         "TIDEBENCH_INPUTS": os.environ.get("TIDEBENCH_INPUTS") or os.environ["TIDEBENCH_DATA_ROOT"],
     }
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: sys.exit(0))
+    for number in ENDS:
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup has it
+            signal.signal(number, lambda *_: sys.exit(0))
     remembered = home / "services.json"
     services = [service_of(name, home) for name in SERVICES]
     supervisor = Supervisor(services, environment, say, lambda pids: remember(remembered, pids))
@@ -159,9 +162,10 @@ def say(what: str) -> None:
 
 def leave() -> None:
     """Begin to stop, ignoring a second Ctrl-C, which would leave services running."""
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in ENDS:
         signal.signal(number, signal.SIG_IGN)
-    print("Stopping ...", flush=True)
+    with suppress(OSError):  # the terminal may be gone
+        print("Stopping ...", flush=True)
 
 
 def password_file(home: Path) -> Path:

@@ -13,6 +13,7 @@
 # of this machine. Packages come from where apt and pip of this machine get theirs; nothing of that
 # stays in an image. Settings: TIDEBENCH_COMPOSE_STATE
 set -euo pipefail
+umask 022 # what is in an image is read by another user
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 repository=$(cd "$here/../.." && pwd)
@@ -51,7 +52,7 @@ engine_up() {
     # cgroup-parent: everything that is limited here is found in one place.
     inside setsid env DOCKER_RAMDISK= dockerd --data-root "$engine/data" --exec-root "$engine/exec" \
         --pidfile "$engine/docker.pid" --host "$DOCKER_HOST" --cgroup-parent /$namespace \
-        --storage-driver overlay2 --log-opt max-size=5m --log-opt max-file=2 \
+        --exec-opt native.cgroupdriver=cgroupfs --storage-driver overlay2 --log-opt max-size=5m --log-opt max-file=2 \
         </dev/null >"$engine/dockerd.log" 2>&1 &
     for _ in $(seq 120); do
         answers && say "engine is up" && return 0
@@ -71,7 +72,7 @@ engine_down() {
         done
     fi
     ip netns del "$namespace" 2>/dev/null || true
-    find /sys/fs/cgroup/*/$namespace -depth -type d -exec rmdir {} \; 2>/dev/null || true
+    find /sys/fs/cgroup/$namespace /sys/fs/cgroup/*/$namespace -depth -type d -exec rmdir {} \; 2>/dev/null || true
 }
 
 plugins() { # compose and buildx, which Debian has from trixie on; they run here as they are

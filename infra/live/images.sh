@@ -19,6 +19,7 @@
 # of that stays in an image.
 # Settings: TIDEBENCH_LIVE_{STATE,SUBNET,REGISTRY_PORT,PYTHON}
 set -euo pipefail
+umask 022 # what is in an image is read by another user
 source "$(dirname "$0")/common.sh"
 
 state=$live_state/images

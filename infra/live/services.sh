@@ -39,11 +39,14 @@ packages() {
     [ "${#missing[@]}" -gt 0 ] || { echo "all packages are installed"; return; }
     need_root
     # Debian starts what it installs; here everything is started by these scripts.
-    local policy=/usr/sbin/policy-rc.d ours=
-    [ -e $policy ] || { ours=1; printf '#!/bin/sh\nexit 101\n' >$policy; chmod +x $policy; }
+    local policy=/usr/sbin/policy-rc.d
+    if [ ! -e $policy ] || grep -qs '^# tidebench' $policy; then # ours, also of one that was killed
+        trap "rm -f $policy" EXIT
+        printf '#!/bin/sh\n# tidebench\nexit 101\n' >$policy
+        chmod +x $policy
+    fi
     apt-get -qq update
     DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends "${missing[@]}" >/dev/null
-    [ -z "$ours" ] || rm -f $policy
     echo "installed ${missing[*]}"
 }
 

@@ -18,10 +18,12 @@ state=${TIDEBENCH_OPENSTACK_STATE:-$repository/var/openstack}/machines
 field() { # JSON NAME: of a flat object; of a list its first entry
     sed -n 's/.*"'"$2"'": *\[\{0,1\}"\{0,1\}\([^",]*[^],"}]\).*/\1/p' <<<"$1"
 }
+born() { sed 's/.*) //' "/proc/$1/stat" 2>/dev/null | cut -d' ' -f20; } # PID: when it began
 end() { # NUMBER
-    local boot
-    boot=$(cat "$state/$1.boot" 2>/dev/null || true)
-    [ -z "$boot" ] || kill -KILL -- "-$boot" 2>/dev/null || true # else it could go on making what ends here
+    local boot='' when=''
+    read -r boot when 2>/dev/null <"$state/$1.boot" || true
+    [ -z "$when" ] || [ "$(born "$boot")" != "$when" ] ||
+        kill -KILL -- "-$boot" 2>/dev/null || true # else it could go on making what ends here
     "$hosts" rm "$1"
     rm -f "$state/$1".{server,boot,log}
 }
@@ -41,7 +43,7 @@ spawn() { # JSON
     field "$1" id >"$state/$number.server"
     setsid bash -c 'sleep "$1"; shift; exec "$@"' _ "$(field "$1" delay_s)" \
         "$hosts" add "$number" "$(field "$1" cpu)" "$(field "$1" memory_mb)M" </dev/null >"$state/$number.log" 2>&1 &
-    echo $! >"$state/$number.boot"
+    echo "$! $(born $!)" >"$state/$number.boot"
 }
 
 case ${1:-} in

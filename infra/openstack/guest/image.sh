@@ -10,6 +10,7 @@
 # Its first process is busybox, which runs guest/boot; in place of cloud-init, guest/agent.py does
 # what our user data says (see there why).
 set -euo pipefail
+umask 022 # what is in an image is read by another user
 source "$(dirname "$(readlink -f "$0")")/../../live/common.sh"
 
 here=$repository/infra/openstack/guest
