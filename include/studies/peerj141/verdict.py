@@ -127,7 +127,7 @@ def _compared(
 
 
 CONFIDENCE = 0.95
-"""Of a single cell: one in twenty lies outside although nothing is wrong."""
+"""Of a single cell: some lie outside although nothing is wrong, in groups of the same runs."""
 
 
 def tolerance(rows: Rows) -> float:
