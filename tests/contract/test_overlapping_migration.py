@@ -5,8 +5,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,7 +14,7 @@ from include.model.decision import StopInstance as Stop
 from include.testbeds import TESTBEDS
 from include.testing.builders import SMALL, a_topology, an_operator, decision
 from include.workloads.pattern import Levels
-from tests.builders import a_config, apply_at, measured_at, resumed, seen_at, tables_of
+from tests.builders import a_config, apply_at, seen_at
 from tests.kernel.flows import QUIET
 
 EMBEDDED = tuple(name for name, one in TESTBEDS.items() if not one.real_time)
@@ -55,9 +53,9 @@ def migrate(testbed: Any, instance: str = "O1-1", host: str = "host-2", **change
     return outcome.subject
 
 
-def moving(kind: str) -> tuple[Any, str]:
+def moving(kind: str, **changes: Any) -> tuple[Any, str]:
     """A world at 60 s, when O1-1 begins to migrate to host-2; and the name of its copy."""
-    testbed = a_world(kind)
+    testbed = a_world(kind, **changes)
     testbed.advance_to(60)
     return testbed, migrate(testbed)
 
@@ -209,22 +207,3 @@ def test_a_copy_that_migrates_before_it_is_ready_leaves_the_old_one_to_its_own(
     assert list(testbed.observe().instances) == [second]
     queue = testbed.take_measurements()["queue"]
     assert min(queue["ready_instances"]) == 1
-
-
-@pytest.mark.parametrize("cut_s", [61, 79, 80, 81])
-@pytest.mark.parametrize("lost", [False, True])
-def test_a_window_may_end_while_an_instance_waits_for_its_copy(kind, cut_s, lost):
-    def left(cut: bool) -> tuple[dict[str, pa.Table], dict[str, np.ndarray]]:
-        testbed, copy = moving(kind)
-        testbed.apply(decision(ReleaseHost("host-1")))
-        measured_at(testbed, cut_s)
-        if cut:
-            testbed = resumed(testbed)
-        if lost:
-            testbed.fail(testbed.fleet.instance(copy))
-        testbed.advance_to(180)
-        return tables_of(testbed), testbed.snapshot()
-
-    (rows, whole), (rows_after_cut, cut) = left(cut=False), left(cut=True)
-    assert rows_after_cut == rows
-    np.testing.assert_equal(cut, whole)

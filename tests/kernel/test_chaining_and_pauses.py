@@ -315,19 +315,6 @@ def test_a_moved_instance_serves_until_its_copy_is_ready() -> None:
     assert max(waits) <= 2
 
 
-def test_a_window_may_end_while_an_instance_serves_on() -> None:
-    def left(cut: bool) -> dict[str, np.ndarray]:
-        testbed = a_world()
-        apply_at(testbed, 60, StopInstance("O1-2", serves_s=60.0))
-        measured_at(testbed, 75)
-        if cut:
-            testbed = resumed(testbed)
-        measured_at(testbed, 180)
-        return testbed.snapshot()
-
-    np.testing.assert_equal(left(cut=True), left(cut=False))
-
-
 def test_a_broker_counts_the_longest_queue_with_what_is_in_work() -> None:
     topology = fed_by(a_topology(an_operator("O1", service_ms=1000.0)), {"S1": "O1", "S2": "O1"})
     network = a_network(topology=topology, servers=1, service_cv=0.0)

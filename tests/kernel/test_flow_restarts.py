@@ -12,7 +12,7 @@ from include.testbeds.flow.arrays import COMPLETED, MICRO
 from include.testbeds.flow.calibration import FlowCalibration, FlowFaults
 from include.testbeds.virtual.calibration import VirtualCalibration, WholeRescale
 from include.testing.builders import decision
-from tests.builders import apply_at, measured_at, rows_cut
+from tests.builders import apply_at, measured_at
 from tests.kernel.flows import a_chain, a_config, started
 
 CHAIN = a_chain("O1", "O2", service_ms=50.0)
@@ -178,24 +178,6 @@ def test_a_job_restarts_by_itself_when_it_is_told():
     assert completed(testbed, 90)[1] == pytest.approx(900, abs=1)
     events = testbed.take_measurements()["event"]
     assert (events["time_s"], events["event"]) == ([60], ["job_restart"])
-
-
-@pytest.mark.parametrize("cut_s", [60, 97.5, 103.3, 120, 131])
-def test_where_a_run_is_cut_changes_nothing(cut_s):
-    restart = {
-        "down_s": [5, 9], "checkpoint_every_s": 30, "hot_s": [20, 40], "hot_factor": [1.2, 2]
-    }  # fmt: skip
-
-    def rows(cuts_s: tuple[float, ...]):
-        calibration = {"restart": restart, "sample_every_items": 5}
-        config = a_config(CHAIN, 12.0, calibration=calibration, faults={"restarts": [[125, 3]]})
-        moves = {95: [StartInstance("O1", "host-2"), StopInstance("O1-1")]}
-        measured, testbed = rows_cut(started(config, hosts=2), moves, cuts_s, 180)
-        looked = testbed.look()
-        assert (looked.job_starts, looked.job_changes) == (2, 1)
-        return measured
-
-    assert rows((cut_s,)) == rows(())
 
 
 def test_a_setting_that_is_off_is_not_in_what_a_run_is_stored_as():

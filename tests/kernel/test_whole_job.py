@@ -19,7 +19,7 @@ from include.runs.measurements.store import to_arrow
 from include.testbeds.simulated import kernel
 from include.testbeds.simulated.testbed import SimulatedTestbed
 from include.testing.builders import SMALL, a_topology, an_operator, decision
-from tests.builders import a_config, apply_at, measured_at, rows_cut, seen_at
+from tests.builders import a_config, apply_at, measured_at, seen_at
 from tests.kernel.flows import QUIET
 
 GAP_S = 3.0
@@ -277,16 +277,3 @@ def test_items_are_done_once_each_whatever_is_rescaled(rescale: dict[str, Any]) 
     held = int(state.holding[0, :servers, kernel.HELD].sum())
     waiting = held + int(state.edges[0, 1] - state.edges[0, 0])
     assert state.nodes[0, kernel.COMPLETED] + busy + waiting == round(2.5 * 300)
-
-
-@pytest.mark.parametrize("cut_s", [35.0, 40.0, 45.0, 55.0, 60.0, 70.0])
-def test_a_snapshot_in_the_middle_changes_nothing(cut_s: float) -> None:
-    """Before, in the first rescale, while the second one cannot begin, in its checkpoint, and hot
-    after that."""
-    more = [StartInstance("O1", "host-1")]
-    moves = {39.0: more, 41.0: more}
-    whole, cut = (
-        rows_cut(a_job(level=2.5, room=4, rescale=HOT), moves, cuts_s, 120)[0]
-        for cuts_s in ((), (cut_s,))
-    )
-    assert whole == cut

@@ -17,6 +17,7 @@ from include.model.errors import SpecError
 from include.workloads.recordings import parse_mapping, read_recording
 from include.workloads.recordings.files import MOST_BYTES
 from include.workloads.recordings.tables import MOST_ROWS
+from tests.problems import problems_told
 
 
 class Malformed(NamedTuple):
@@ -201,9 +202,7 @@ def test_all_problems_are_told_at_once(tmp_path: Path) -> None:
     file = tmp_path / "a.csv"
     rows = ["0,1,x,0.5,3", "15,-2,5,7,3", '15,3,"1,5",0.5,-3', "10,inf,5,0.5,3"]
     file.write_text("\n".join(["time_s,rate,lag,cpu,instances", *rows]))
-    with pytest.raises(SpecError) as error:
-        read_recording(str(file))
-    assert [problem.split(":")[0] for problem in error.value.problems] == [
+    assert [problem.split(":")[0] for problem in problems_told(read_recording, str(file))] == [
         "line 5", "line 4", "line 5", "line 2", "line 4", "line 3", "line 4",
     ]  # fmt: skip
 
@@ -213,13 +212,10 @@ def test_ten_problems_are_shown_and_the_others_counted(tmp_path: Path) -> None:
     signals = ["arrivals", "rate", "lag", "latency_s", "cpu", "instances"]
     rows = [",".join([str(i)] + [cell] * 6) for i, cell in enumerate(("x", "inf", '"1,5"') * 9)]
     file.write_text("\n".join([",".join(["time_s", *signals]), *rows]))
-    with pytest.raises(SpecError) as error:
-        read_recording(str(file))
-    assert len(error.value.problems) == 11
-    assert error.value.problems[0].startswith(
-        "line 2, line 5, line 8, line 11, line 14 and 4 more:"
-    )
-    assert error.value.problems[-1] == "and 8 more problems like these"
+    first, *others, last = problems_told(read_recording, str(file))
+    assert len(others) == 9
+    assert first.startswith("line 2, line 5, line 8, line 11, line 14 and 4 more:")
+    assert last == "and 8 more problems like these"
 
 
 def test_a_file_that_is_too_large_is_not_read(tmp_path: Path) -> None:
@@ -259,8 +255,7 @@ def test_inputs_bound_what_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_a_mapping_on_the_command_line_says_what_is_wrong() -> None:
-    with pytest.raises(SpecError) as error:
-        parse_mapping("rate,time=,lag=a,lag=b")
-    assert [problem.split(";")[0] for problem in error.value.problems] == [
+    problems = problems_told(parse_mapping, "rate,time=,lag=a,lag=b")
+    assert [problem.split(";")[0] for problem in problems] == [
         "'rate' maps nothing", "'time=' maps nothing", "lag is mapped twice",
     ]  # fmt: skip

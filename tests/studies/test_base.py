@@ -2,12 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from typing import Any
+
 import pytest
 
 from include.model.errors import SpecError
 from include.studies import ALIASES, STUDIES, printed, study_named
 from include.studies.base import ClaimCase, Study, ask, cells_of, known
+from include.studies.fugu.predicates import DAYS
+from include.studies.henge.metrics import HengeMetrics
+from include.studies.preprint.study import PreprintMetrics
+from include.studies.pvldb127.published import SCENARIOS
 from include.studies.results import Rows
+from tests.studies.fugu import test_study as fugu
+from tests.studies.henge import test_claims as henge
+from tests.studies.live import test_study as live
+from tests.studies.peerj141 import made_up as peerj141
+from tests.studies.preprint import test_study as preprint
+from tests.studies.pvldb127 import test_claims as pvldb127
 
 CLAIMS = [
     {"id": "C1", "section": "4", "claim": "it is fast", "published": "3 s", "predicate": "fast"},
@@ -107,6 +120,56 @@ def test_every_claim_has_a_predicate_and_an_id_of_its_own(name):
     study = study_named(name)
     assert all(map(callable, study.predicates.values()))
     assert len({claim["id"] for claim in study.claims}) == len(study.claims)
+
+
+HOLDING_AND_FAILING: dict[str, Callable[[str], Iterable[Any]]] = {
+    "fugu": fugu.holding_and_failing,
+    "henge": lambda claim: map(HengeMetrics, henge.HOLDS_AND_FAILS[claim]),
+    "live": lambda _: (live.off_by(), live.off_by(points=5.1, instances=1.6)),
+    "peerj141": lambda claim: (
+        {"ours": one} for one in (peerj141.good(), peerj141.FAILING[claim](peerj141.good()))
+    ),
+    "preprint": lambda claim: (
+        PreprintMetrics(preprint.figures(**changes)) for changes in ({}, preprint.FAILING[claim])
+    ),
+    "pvldb127": lambda claim: (pvldb127.measured(), pvldb127.FAILS[claim]),
+}
+"""By study, metrics of which a claim holds in every case, and of which it does not in one."""
+
+
+@pytest.mark.parametrize(
+    ("name", "claim"),
+    [(name, claim["id"]) for name in STUDIES for claim in study_named(name).claims],
+)
+def test_every_claim_of_a_study_can_hold_and_can_fail(name, claim):
+    held, failed = (
+        {row["holds"] for row in study_named(name).claims_of(metrics) if row["id"] == claim}
+        for metrics in HOLDING_AND_FAILING[name](claim)
+    )
+    assert held == {"yes"}
+    assert "no" in failed
+
+
+@pytest.mark.parametrize(
+    ("name", "metrics", "workloads", "controllers", "units", "runs"),
+    [
+        ("fugu", fugu.the_paper(), {*DAYS}, {"fugu-sarsa (imp 0.5)"}, "_ms _share _count", 2),
+        ("henge", HengeMetrics(henge.R60), {"tenants_linear_60"}, {"henge"}, "_percent _count", 2),
+        ("preprint", PreprintMetrics(preprint.figures()), {"stepwise"},
+         {preprint.OF["btu_based"][3]}, "_count _percent _points _s", 2),
+        ("pvldb127", pvldb127.measured(), {*SCENARIOS},
+         {"kalman-pure", "kalman-weierstrass", "kalman-ekf"}, "_h _s _count _thousands", 21),
+    ],
+)  # fmt: skip
+def test_cells_name_workload_controller_and_unit(
+    name, metrics, workloads, controllers, units, runs
+):
+    study = study_named(name)
+    cells = study.results_of(metrics).tables["cells"]
+    assert {row[study.workload] for row in cells} == workloads
+    assert controllers <= {row["controller"] for row in cells}
+    assert all(row["metric"].endswith(tuple(units.split())) for row in cells)
+    assert {row["runs"] for row in cells} == {runs}
 
 
 def test_a_study_is_found_by_its_name_or_alias():

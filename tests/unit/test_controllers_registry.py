@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tomllib
-from pathlib import Path
 
 import pytest
 
@@ -13,8 +12,7 @@ from include.controllers.failures import error_line
 from include.controllers.registry import announced
 from include.experiment.problems import problems_of
 from tests.builders import run_spec
-
-ROOT = Path(__file__).parents[2]
+from tests.conftest import REPOSITORY
 
 OWN = """
 from dataclasses import dataclass
@@ -183,10 +181,10 @@ def test_where_forms_are_filled_in_by_others_nothing_is_imported(folder, monkeyp
 
 
 def test_import_contracts_name_every_family_of_controllers():
-    tools = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]
+    tools = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["tool"]
     families = {
         f"include.controllers.{folder.name}"
-        for folder in (ROOT / "include/controllers").iterdir()
+        for folder in (REPOSITORY / "include/controllers").iterdir()
         if (folder / "__init__.py").is_file()
     }
     by_name = {contract["name"]: contract for contract in tools["importlinter"]["contracts"]}

@@ -82,14 +82,6 @@ def test_a_spec_takes_what_the_topology_says_unless_it_says_otherwise(shared):
     assert (point.pattern, point.btu_min, point.hosts) == ("stepwise", 10, 2)
 
 
-def test_without_a_pattern_anywhere_the_spec_says_so(tmp_path):
-    bare = tmp_path / "bare.yaml"
-    text = SHARED.replace("patterns: [{name: constant, level: 2}]", "")
-    bare.write_text(text)
-    with pytest.raises(SpecError, match="patterns: missing"):
-        points(str(bare))
-
-
 def test_the_level_of_a_source_is_that_of_the_run_times_its_own_from_when_it_joins(shared):
     (point,) = points(shared)
     levels_of = levels_of_sources(point, load_topology(shared))
@@ -106,20 +98,6 @@ def test_an_unknown_pattern_of_a_source_is_told_once_per_tenant(tmp_path):
     messages = [message for message in problems_of(point) if "stepwize" in message]
     assert len(messages) == 1
     assert "stepwise" in messages[0]
-
-
-def test_no_instances_of_a_tenant_are_told(tmp_path):
-    path = tmp_path / "none.yaml"
-    path.write_text("{name: none, tenants: [{name: a, topology: word_count, instances: 0}]}")
-    with pytest.raises(SpecError, match=r"operator a\.\w+: instances must be at least 1, got 0"):
-        load_topology(str(path))
-
-
-def test_more_tenants_than_a_topology_may_have_operators_are_refused(tmp_path):
-    path = tmp_path / "many.yaml"
-    path.write_text("{name: many, tenants: [{name: a, topology: linear, count: 900000000}]}")
-    with pytest.raises(SpecError, match="there may be 1000; take fewer tenants"):
-        load_topology(str(path))
 
 
 @pytest.mark.parametrize(
@@ -176,10 +154,31 @@ def test_every_wrong_value_is_named_at_once():
     ]
 
 
-def test_a_misspelt_field_is_named():
-    fields = "stateful: true, keyed: {keys: 3, skew: 1}"
-    with pytest.raises(SpecError, match=r"operators\.count\.keyed\.skew: unknown field"):
-        parse_topology(WORDS.format(fields=fields), source="words.yaml")
+OWN_LAYERS = "based_on: layered_10\nname: own\n"
+
+
+@pytest.mark.parametrize(
+    ("read", "text", "says"),
+    [
+        (points, SHARED.replace("patterns: [{name: constant, level: 2}]", ""), "patterns: missing"),
+        (load_topology, "{name: x, tenants: [{name: a, topology: word_count, instances: 0}]}",
+         r"operator a\.\w+: instances must be at least 1, got 0"),
+        (load_topology, "{name: x, tenants: [{name: a, topology: linear, count: 900000000}]}",
+         "there may be 1000; take fewer tenants"),
+        (load_topology, WORDS.format(fields="stateful: true, keyed: {keys: 3, skew: 1}"),
+         r"operators\.count\.keyed\.skew: unknown field"),
+        (load_topology, OWN_LAYERS + "operators: {o4: fast}",
+         "operators.o4: input should be a valid dictionary"),
+        (load_topology, OWN_LAYERS + "edges: [o1>o2]", "input should be a valid dictionary"),
+        (load_topology, OWN_LAYERS + "edges: [{from: [o1], to: o2}]",
+         "from: input should be a valid string"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_a_file_is_told(read, text, says, tmp_path):
+    path = tmp_path / "own.yaml"
+    path.write_text(text)
+    with pytest.raises(SpecError, match=says):
+        read(str(path))
 
 
 def _words(topology: str) -> Run:
@@ -290,21 +289,6 @@ def test_a_file_may_be_based_on_one(tmp_path: Path) -> None:
         "{based_on: tenants_prioritie, name: own, tenants: [{name: a, topology: linear}]}"
     )
     assert len(problems_told(load_topology, str(path))) == 1
-
-
-@pytest.mark.parametrize(
-    ("change", "problem"),
-    [
-        ("operators: {o4: fast}", "operators.o4: input should be a valid dictionary"),
-        ("edges: [o1>o2]", "input should be a valid dictionary"),
-        ("edges: [{from: [o1], to: o2}]", "from: input should be a valid string"),
-    ],
-)
-def test_a_change_of_a_wrong_shape_is_told(change: str, problem: str, tmp_path: Path) -> None:
-    path = tmp_path / "own.yaml"
-    path.write_text(f"based_on: layered_10\nname: own\n{change}\n")
-    with pytest.raises(SpecError, match=problem):
-        load_topology(str(path))
 
 
 def test_lists_show_some_and_too_many_operators_are_refused() -> None:

@@ -9,6 +9,8 @@ import csv
 import json
 import shutil
 import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -158,56 +160,46 @@ def test_tables_that_were_not_checked_are_not_published(folder: Path) -> None:
     assert not (folder.parent / "results.db").exists()
 
 
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    with closing(sqlite3.connect(folder.parent / "results.db", isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        yield
+
+
+def _full(folder: Path) -> AbstractContextManager[None]:
+    return no_file_above(20_000)  # the page is larger
+
+
 @pytest.mark.parametrize(
-    ("url", "message"),
+    ("disturbed", "url", "message"),
     [
-        ("sqlite:////dev/null/results.db", "Check that the folder"),
-        ("postgresql+psycopg://user:s3cret@127.0.0.1:9/lab", "Check that the server runs"),
-        ("oracle-of-delphi://user:s3cret@nowhere", "Give sqlite:///FILE or"),
-        ("no url at all", "Give sqlite:///FILE or"),
+        (nullcontext, "sqlite:////dev/null/results.db", "Check that the folder"),
+        (nullcontext, "postgresql+psycopg://user:s3cret@127.0.0.1:9/lab", "that the server runs"),
+        (nullcontext, "oracle-of-delphi://user:s3cret@nowhere", "Give sqlite:///FILE or"),
+        (nullcontext, "no url at all", "Give sqlite:///FILE or"),
+        (_locked, None, r"database is locked.*no other program holds"),
+        (_full, None, r"cannot be written: File too large.*Free some"),
     ],
 )
-def test_a_database_that_cannot_be_reached_leaves_everything(
-    published: Path, url: str, message: str
+def test_where_it_cannot_be_published_everything_is_as_it_was_and_later_it_can(
+    published: Path,
+    disturbed: Callable[[Path], AbstractContextManager[None]],
+    url: str | None,
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    before = _published(published)
-    change(published, "cost", leases=1)
-    let_pass(published)
-    with pytest.raises(PublishError, match=message) as caught:
-        publish(published, url)
-    assert "s3cret" not in str(caught.value)
-    assert _published(published) == before
-    assert not list(published.glob(".published*"))
-
-
-def test_a_locked_database_leaves_everything(
-    published: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("include.results.reports.database._WAIT_S", 0.1)
+    monkeypatch.setattr("include.results.reports.database._WAIT_S", 1)
     before, rows = _published(published), _rows(published, "cost")
     change(published, "cost", leases=1)
     let_pass(published)
-    other = sqlite3.connect(published.parent / "results.db", isolation_level=None)
-    other.execute("BEGIN EXCLUSIVE")
-    with pytest.raises(PublishError, match=r"database is locked.*no other program holds"):
-        publish(published, _url(published))
-    other.close()
-    assert _published(published) == before
-    assert _rows(published, "cost") == rows
+    with disturbed(published), pytest.raises(PublishError, match=message) as caught:
+        publish(published, url or _url(published))
+    assert "s3cret" not in str(caught.value)
+    assert (_published(published), _rows(published, "cost")) == (before, rows)
+    assert not list(published.glob(".published*"))
     publish(published, _url(published))
     assert _published(published) != before
-
-
-def test_a_disk_that_is_full_leaves_everything(published: Path) -> None:
-    before, rows = _published(published), _rows(published, "cost")
-    change(published, "cost", leases=1)
-    let_pass(published)
-    too_large = pytest.raises(PublishError, match=r"cannot be written: File too large.*Free some")
-    with no_file_above(20_000), too_large:  # the page is larger
-        publish(published, _url(published))
-    assert _published(published) == before
-    assert _rows(published, "cost") == rows
-    assert not list(published.glob(".published*"))
 
 
 @pytest.mark.parametrize("at_change", [1, 2, 3])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 
@@ -12,9 +11,10 @@ from include.experiment.run import Run, resolve
 from include.experiment.spec import load_spec, parse_spec
 from include.model.errors import SpecError
 from tests.builders import run_spec
+from tests.conftest import REPOSITORY
 from tests.problems import problems_told
 
-SPECS = sorted((Path(__file__).parents[2] / "include" / "experiment" / "specs").glob("*.yaml"))
+SPECS = sorted((REPOSITORY / "include" / "experiment" / "specs").glob("*.yaml"))
 
 
 def a_point(**changes):
@@ -68,6 +68,7 @@ def test_every_spec_that_comes_with_the_project_can_run(path):
         ({"pattern_options": {"level": "many"}}, "pattern constant.level: input should be a valid"),
         ({"pattern": "random_walk_1", "pattern_options": {"number": 2}}, "takes no options"),
         ({"pattern": "trace"}, "needs the option path"),
+        ({"pattern": "trace", "pattern_options": {"path": "none"}}, "there is no file none; check"),
         ({"controller_options": {"interval": 5}}, "Did you mean 'interval_s'?"),
         ({"controller_options": {"interval_s": 0}}, "interval_s must be above 0"),
         (
@@ -142,22 +143,6 @@ def test_a_topology_of_ones_own_runs(tmp_path):
     run = resolve(a_point(topology=str(path)))
     assert run.topology.operator_names == ("A", "B")
     assert run.calibration["timestamp_resolution_s"] == 0  # honest, unlike the reproduction
-
-
-@pytest.mark.parametrize(
-    ("rows", "message"),
-    [
-        ("time_s,level\n", "has no rows"),
-        ("time_s,level\n5,1\n", "the first row must be at time_s 0"),
-        ("time_s,level\n0,\n", "line 2: level is empty"),
-        ("when,what\n0,1\n", "needs the columns time_s and level"),
-    ],
-)
-def test_a_wrong_trace_says_where_and_what(tmp_path, rows, message):
-    path = tmp_path / "trace.csv"
-    path.write_text(rows)
-    reported = problems(pattern="trace", pattern_options={"path": str(path)})
-    assert any(message in problem for problem in reported), reported
 
 
 def test_a_parquet_trace_equals_its_csv(tmp_path):

@@ -22,10 +22,9 @@ from include.results.tables.staged import read_staged
 from include.runs.spark.session import local_driver
 from include.runs.stages import run_all
 from tests.builders import run_spec
+from tests.conftest import REPOSITORY
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
-
-REPOSITORY = Path(__file__).parents[2]
 
 BTU = run_spec(experiment="demo", duration_min=5, btu_min=5)
 THRESHOLD = replace(BTU, controller="threshold", seed=2)

@@ -122,6 +122,10 @@ def test_a_load_is_the_column_that_was_asked_for(tmp_path: Path) -> None:
         (("t,rate", "0,1", "9,2"), {"step_s": 0}, "step_s must be a number above 0"),
         (("t,rate", "0,1", "9,2"), {"gaps": "fill"}, "gaps: input should be 'refuse', 'hold' or"),
         (("t,rate", "0,0", "9,0"), {}, "nothing would ever arrive"),
+        (("time_s,level",), {}, "has no rows"),
+        (("time_s,level", "5,1"), {}, "the first row must be at time_s 0"),
+        (("time_s,level", "0,"), {}, "line 2: level is empty"),
+        (("when,what", "0,1"), {}, "needs the columns time_s and level"),
     ],
 )
 def test_a_wrong_recording_says_what_to_do(

@@ -192,12 +192,6 @@ def asked(claim: str, runs: Sequence[HengeRun]) -> dict[str, str]:
     return row
 
 
-@pytest.mark.parametrize("claim", [claim["id"] for claim in STUDY.claims])
-def test_every_claim_holds_of_some_runs_and_fails_of_others(claim):
-    holding, failing = HOLDS_AND_FAILS[claim]
-    assert (asked(claim, holding)["holds"], asked(claim, failing)["holds"]) == ("yes", "no")
-
-
 AGAIN = [*acts(900, 960, job="t2_stateful"), *acts(1020)]
 
 
@@ -255,10 +249,8 @@ def test_every_experiment_is_there():
     assert sorted(STUDY.specs) == sorted(path.stem for path in SPECS.glob("henge_*.yaml"))
 
 
-def test_cells_name_scenario_controller_and_unit():
+def test_cells_are_of_reconfigurations_and_of_instances_at_the_end():
     rows = STUDY.results_of(HengeMetrics(R60)).tables["cells"]
-    assert {row["scenario"] for row in rows} == {"tenants_linear_60"}
     found = {row["metric"]: row for row in rows}
     assert found["reconfigurations_count"]["mean"] == 3.5
     assert found["instances_at_end_count"]["sigma"] == pytest.approx(np.std([21, 44], ddof=1))
-    assert all(name.endswith(("_percent", "_count")) for name in found)

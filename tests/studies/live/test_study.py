@@ -8,7 +8,7 @@ import pytest
 
 from include.experiment.run import resolve
 from include.runs.stages import run_all, store_of
-from include.studies.base import ClaimOutcome, StudyData, ask
+from include.studies.base import StudyData
 from include.studies.live.metrics import COMPLIANCE, LiveMetrics, figures_of
 from include.studies.live.study import STUDY
 from tests.builders import run_spec
@@ -26,24 +26,6 @@ def off_by(points: float = 0.0, instances: float = 0.0) -> LiveMetrics:
     far = NEAR | {name: NEAR[name] + points for name in COMPLIANCE.values()}
     far |= {"instances": 10.0 + instances, "instances in minute 2": 10.0 + 2 * instances}
     return LiveMetrics([NEAR], [far, far])
-
-
-ALONE = LiveMetrics([], [NEAR])
-
-
-@pytest.mark.parametrize(
-    ("metrics", "outcome"),
-    [
-        (off_by(), ClaimOutcome.HOLDS),
-        (off_by(points=5.1, instances=1.6), ClaimOutcome.FAILS),
-        (ALONE, ClaimOutcome.UNKNOWN),
-    ],
-)
-def test_every_claim_holds_of_a_near_simulation_fails_of_a_far_one_and_needs_the_live_run(
-    metrics: LiveMetrics, outcome: ClaimOutcome
-) -> None:
-    assert {ask(predicate, metrics)[0] for predicate in STUDY.predicates.values()} == {outcome}
-    assert bool(metrics.rows()) == (metrics is not ALONE)
 
 
 def test_every_figure_stands_beside_its_simulations() -> None:
@@ -72,4 +54,5 @@ def test_figures_are_those_of_the_measured_rows(tmp_path_factory: pytest.TempPat
     assert figures["instances in minute 1"] >= 9
     assert figures[COMPLIANCE["real_time"]] < figures[COMPLIANCE["relaxed"]]
     alone = STUDY.evaluate(StudyData(root / "compared", [spec]))
-    assert {row["holds"] for row in alone.claims} == {""}
+    assert {row["holds"] for row in alone.claims} == {""}, "they need the run on containers"
+    assert alone.tables["side_by_side"] == []
