@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
@@ -360,7 +361,11 @@ class Plan:
             left_s = host.paid_until_s - self.now_s
             if left_s <= interval_s:
                 over = f"ended {-left_s:.0f} s ago" if left_s < -0.5 else f"ends in {left_s:.0f} s"
-                self.prolong(host, Why(Reason.LEASE_ENDS, f"{host.host} is kept: its BTU {over}"))
+                why = Why(Reason.LEASE_ENDS, f"{host.host} is kept: its BTU {over}")
+                self.prolong(host, why)
+                btus = math.ceil((interval_s - left_s) / self._setting.btu_s)
+                for _ in range(1, btus):  # of a BTU that is shorter than the interval
+                    self._add(ProlongLease(host.host), why)
 
     def decision(self, waiting: Why) -> Decision:
         """The steps and their summary, or ``waiting`` if there are none."""

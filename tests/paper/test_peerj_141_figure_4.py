@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from include.controllers.peerj141.btu import Btu, BtuMemory
@@ -141,6 +143,18 @@ def test_an_operator_does_not_make_room_for_itself() -> None:
     assert simulate_reclaim(plan, plan.operator("O2"), {"O1": 5.0}, plan.free) == (
         observation.instances["i3"],
     )
+
+
+def test_places_are_those_of_operators_that_have_instances() -> None:
+    """One that runs in another has none, wherever it stands in the topology."""
+    topology = a_setting().topology
+    first, *others = topology.operators
+    guest = replace(first, name="guest", runs_in=first.name)
+    setting = replace(a_setting(), topology=replace(topology, operators=(first, guest, *others)))
+    observation = cluster_of({"h1": "O1 O2 O2"}, a_sample("O1"), idle("O2"), a_sample("O3"))
+    standings = Btu(setting=setting).standings(observation, BtuMemory({}, {}), {})
+    assert standings.names == ("O1", "O2", "O3")
+    assert standings.places.tolist() == [0, 1, 2]
 
 
 def test_utilities_count_the_scalings_that_the_same_decision_has_made() -> None:

@@ -259,6 +259,14 @@ def test_the_transform_forgets_what_left_its_window() -> None:
     assert filtered[-2, 0] == pytest.approx(0.25)
 
 
+def test_the_transform_begins_anew_when_a_metric_comes_or_goes() -> None:
+    gw, memory = Weierstrass(), Weierstrass().initial()
+    for turn, z in enumerate([[0.9, 0.5], [0.9, 0.5], [0.2], [0.3, 0.5]]):
+        memory, estimate = gw.step(memory, measured(turn * PERIOD_S, [z]))
+        assert estimate.total.shape == (1, len(z))
+        assert estimate.total[0, 0] == pytest.approx(z[0])
+
+
 @settings(max_examples=30, deadline=None)
 @given(st.floats(0, 1))
 def test_the_transform_keeps_a_constant(load: float) -> None:

@@ -5,6 +5,8 @@ The repository has no tests with numbers, so expectations are worked out from it
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -68,6 +70,11 @@ def an_outlook(current=2, each=10.0, workload=15.0, lag=0, ahead=15.0):
 def test_the_smallest_scale_out_that_does(outlook, wanted):
     """execution_manager.py, determine_scaleout; max_scaleout of config.py is 18."""
     assert scale_out(an_outlook(**outlook), 1e9, 18, 600, 600) == wanted
+
+
+def test_a_change_without_a_pause_has_recovered_at_once():
+    outlook = replace(an_outlook(current=1, workload=0.5, ahead=0.5), up_s=0, down_s=0)
+    assert scale_out(outlook, 1e9, 18, 600, 600) == 1
 
 
 def test_within_ten_minutes_only_what_must_be():

@@ -34,6 +34,7 @@ HPA = Hpa(setting=a_setting())
         pytest.param([0.2, None, None, None], 0, 0.8, 4, id="down: they turn nothing around"),
         pytest.param([0.3, 0.3], 2, 0.8, 1, id="down: unready ones do not count"),
         pytest.param([None, None], 1, 0.8, None, id="nothing was read"),
+        pytest.param([0.87, 0.87], 0, 0.58, 3, id="58 is a whole percent, 100 * 0.58 is less"),
     ],
 )
 def test_replicas_follow_from_usage(shares, unready, target, wanted):

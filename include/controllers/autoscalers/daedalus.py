@@ -122,7 +122,8 @@ def scale_out(
         if capacity(instances) <= of.workload_per_s:
             continue
         recovery_s = of.recovery_s(instances)
-        if recovery_s > recover_s or capacity(instances) < of.forecast[:recovery_s].max():
+        needed = of.forecast[: max(1, recovery_s)].max()
+        if recovery_s > recover_s or capacity(instances) < needed:
             continue
         if instances == of.current:
             return instances

@@ -170,7 +170,8 @@ class Druid(Autoscaler):
     def candidates(self, metrics: StreamMetrics) -> Sequence[int]:
         """The counts that are compared, ascending."""
         bounds = (self.min_instances, self.max_instances)
-        counts = shared_counts(metrics.partitions, *bounds)
+        most_each = metrics.partitions // self.min_instances if self.version == LINEAR else None
+        counts = shared_counts(metrics.partitions, *bounds, most_each)
         place = bisect.bisect_left(counts, metrics.tasks)
         if self.version == LINEAR or place == len(counts) or counts[place] != metrics.tasks:
             return counts
@@ -234,10 +235,12 @@ class Druid(Autoscaler):
         )
 
 
-def shared_counts(partitions: int, least: int, most: int) -> list[int]:
-    """``computeValidTaskCounts``: as many tasks as share out the partitions with so many each,
-    within the bounds, ascending."""
-    counts = {math.ceil(partitions / each) for each in range(1, partitions + 1)}
+def shared_counts(
+    partitions: int, least: int, most: int, most_each: int | None = None
+) -> list[int]:
+    """``computeValidTaskCounts``: as many tasks as share out the partitions with so many each, at
+    most ``most_each``, within the bounds, ascending."""
+    counts = {math.ceil(partitions / each) for each in range(1, (most_each or partitions) + 1)}
     return sorted(count for count in counts if least <= count <= most)
 
 

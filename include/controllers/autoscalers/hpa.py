@@ -76,14 +76,15 @@ def replicas(
     missing, current = len(shares) - len(read), len(shares) + unready
     if not read:
         return None
-    usage = percent(read) / (100 * target)
+    wanted_percent = round(100 * target, 9)  # upstream's is a whole number
+    usage = percent(read) / wanted_percent
     if not missing and not (unready and usage > 1):
         return current if is_within(usage, tolerances) else math.ceil(usage * len(read))
     if usage != 1:
         read += [0.0 if usage > 1 else 1.0] * missing
     if usage > 1:
         read += [0.0] * unready
-    new = percent(read) / (100 * target)
+    new = percent(read) / wanted_percent
     if is_within(new, tolerances) or (usage - 1) * (new - 1) < 0:
         return current
     wanted = math.ceil(new * len(read))

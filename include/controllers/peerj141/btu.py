@@ -158,7 +158,8 @@ class Btu:
         """
         before = [memory.scalings.get(name, 0) for name in self.setting.topology.operator_names]
         rows = []
-        for place, op in enumerate(self.setting.topology.operators):
+        for place, name in enumerate(self.setting.topology.operator_names):
+            op = self.setting.topology.operator[name]
             sample = observation.operators.get(op.name)
             duration_ms = None if sample is None else sample.duration_ms
             since_up_s = observation.now_s - memory.upscaled_s.get(op.name, -math.inf)

@@ -24,6 +24,7 @@ class History:
     """By operator: time and metrics of every average in the window, one after the other."""
 
     of: dict[str, tuple[float, ...]] = field(default_factory=dict)
+    metrics: int = 0
 
 
 @dataclass(frozen=True, slots=True)

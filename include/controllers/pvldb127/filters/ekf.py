@@ -93,7 +93,7 @@ class Ekf:
     ) -> dict[str, Regression]:
         """The regressions of operators without a model, with what this measurement adds."""
         fits: dict[str, Regression] = {}
-        if self.a or len(memory.models) == len(measured.operators):
+        if self.a or all(name in memory.models for name in measured.operators):
             return fits
         change = measured.z - rows.z
         for o, (name, place) in enumerate(zip(measured.operators, measured.rows_of(), strict=True)):

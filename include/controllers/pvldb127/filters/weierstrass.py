@@ -27,20 +27,22 @@ class Weierstrass:
         return History()
 
     def step(self, memory: History, measured: Measured) -> tuple[History, Estimate]:
-        """Take in the averages; what has left the window is forgotten."""
+        """Take in the averages. What has left the window is forgotten, and all when the number of
+        metrics changes."""
         count = measured.count()
         averages = measured.total(measured.z) / count[:, None]
+        before = memory.of if memory.metrics == measured.metrics else {}
         kept: dict[str, tuple[float, ...]] = {}
         smooth = np.empty_like(averages)
         width = 1 + measured.metrics
         for i, name in enumerate(measured.operators):
-            past = (*memory.of.get(name, ()), measured.t_s, *averages[i].tolist())
+            past = (*before.get(name, ()), measured.t_s, *averages[i].tolist())
             rows = np.array(past).reshape(-1, width)
             gone = int((measured.t_s - rows[:, 0] >= self.window_s).sum())
             kept[name] = past[gone * width :]
             smooth[i] = transform(rows[gone:, 0] - measured.t_s, rows[gone:, 1:], self.variance_s2)
         usable = np.ones(len(measured.operators), dtype=bool)
-        return History(kept), Estimate(smooth * count[:, None], usable)
+        return History(kept, measured.metrics), Estimate(smooth * count[:, None], usable)
 
 
 def transform(x_s: F64, values: F64, variance_s2: float) -> F64:
