@@ -20,7 +20,7 @@ import pytest
 from include.advise.edges import edges_of
 from include.advise.operators import fit_operators
 from include.files.appended import AppendedRows
-from include.files.whole import csv_rows
+from include.files.whole import csv_rows, read_json
 from include.model.errors import SetupError, SpecError, StoreError
 from include.service.clock import SteadyClock, turns
 from include.service.reading import JobReading
@@ -54,6 +54,17 @@ def recorded(folder: Path, world: World, polls: int, every_s: float = 15.0) -> N
     for _ in range(polls):
         recorder.keep(world.after(every_s))
     recorder.end(world.now_s, polls)
+
+
+def test_slots_are_kept_when_task_managers_come_after_the_first_poll(
+    tmp_path: Path, world: World
+) -> None:
+    recorder = a_recorder(tmp_path, world)
+    recorder.keep(replace(world.after(10), task_managers=()))
+    assert "slots_each" not in read_json(tmp_path / "recording.json")
+    recorder.keep(world.after(10))
+    recorder.end(world.now_s, 2)
+    assert read_json(tmp_path / "recording.json")["slots_each"] == 2
 
 
 def test_what_is_recorded_is_what_advise_and_operators_take(tmp_path: Path, world: World) -> None:
