@@ -46,4 +46,5 @@ def test_no_two_workloads_have_a_file_of_the_same_name():
     """They are found by name, and one would hide the other."""
     for each in ("*/*.yaml", "*/calibrations/virtual/*.yaml", "*/calibrations/flow/*.yaml"):
         names = [path.stem for path in WORKLOADS.glob(each)]
+        assert names, each
         assert len(names) == len(set(names)), each

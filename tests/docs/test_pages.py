@@ -53,7 +53,9 @@ def test_a_command_that_is_printed_is_the_installed_one_and_can_be_pasted() -> N
 
 
 def test_every_module_that_is_named_is_there() -> None:
-    for _, _, module, *_ in named(r"python3? -m "):
+    lines = named(r"python3? -m ")
+    assert lines
+    for _, _, module, *_ in lines:
         file = REPOSITORY / module.replace(".", "/")
         assert file.with_suffix(".py").is_file() or (file / "__main__.py").is_file(), module
 

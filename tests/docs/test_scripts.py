@@ -26,6 +26,10 @@ def test_a_script_can_be_read(script: Path) -> None:
     assert subprocess.run([shell, "-n", script], check=False).returncode == 0
 
 
+def test_some_scripts_say_how_they_are_used() -> None:
+    assert WITH_USAGE
+
+
 @pytest.mark.parametrize("script", WITH_USAGE, ids=lambda path: f"{path.parent.name}/{path.name}")
 def test_without_arguments_it_says_how_it_is_used(script: Path) -> None:
     done = subprocess.run([script], capture_output=True, text=True, check=False)

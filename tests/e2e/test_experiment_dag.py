@@ -254,19 +254,6 @@ def test_who_is_scheduled_on_a_table_is_told_which_experiment_it_is_about(
     assert queued == (1,)
 
 
-def test_nothing_is_sent_unless_a_transport_is_configured(
-    airflow_environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from airflow.providers.openlineage.conf import is_disabled
-
-    for name in [name for name in os.environ if "OPENLINEAGE" in name]:
-        monkeypatch.delenv(name)
-    for name, value in airflow_environment.items():
-        if "OPENLINEAGE" in name:
-            monkeypatch.setenv(name, value)
-    assert is_disabled()
-
-
 def test_a_task_that_fails_for_good_releases_the_testbed_and_make_demo_says_why(
     airflow_environment: dict[str, str], data_root: Path, tmp_path: Path
 ) -> None:

@@ -103,7 +103,7 @@ def test_who_is_not_logged_in_is_sent_to_the_log_in(
     shot("1-log-in")
     page.click("button[type=submit]")
     page.wait_for_url("**/tidebench/")
-    assert "No run is published yet" in page.content() or "Published" in page.content()
+    assert page.locator("h1").inner_text() == "Experiments"
 
 
 def test_a_run_is_triggered_by_its_form_and_its_windows_are_watched(
@@ -145,15 +145,13 @@ def test_a_run_is_triggered_by_its_form_and_its_windows_are_watched(
 
 
 def watch_in_the_list(airflow: Airflow, page: Page, shot: Shot, run: str) -> None:
-    """The run is under way under its name, there and in Airflow; a failed one says why."""
+    """Airflow has the run under its name; one that failed is in the list and says why."""
     name = "seen · threshold-peerj · random_walk_1 · seed 5"
     about = airflow.ask("GET", f"/api/v2/dags/experiment/dagRuns/{quote(run)}")
     assert about["note"] == name
     failed = airflow.trigger("experiment", {"experiment": "unseen", "controller": "nobodys"})
     assert airflow.finish("experiment", failed, DEADLINE_S) == "failed"
     frame = experiments(page, airflow)
-    going = frame.locator("#under-way tr", has_text=name)
-    assert going.locator("progress[max='2']").count() == 1 or going.count() == 0  # is over by now
     refused = frame.locator("#under-way tr", has_text="unseen · nobodys")
     assert "unknown controller 'nobodys'" in refused.inner_text()
     shot("4-under-way")

@@ -199,10 +199,12 @@ def test_an_advisor_that_fails_is_told_and_harms_nobody(tmp_path: Path) -> None:
 def test_every_row_has_the_reason_of_its_operator(tmp_path: Path) -> None:
     spec = a_spec(advisors=["tide"], duration_min=20)
     advice = rows_of(measured(spec, tmp_path)["advice"])
-    for row in advice:
-        if row["advised_instances"] > row["instances"]:
-            assert row["reason"]
-            assert row["operator"] in row["because"]
+    grows = [row for row in advice if row["advised_instances"] > row["instances"]]
+    for row in grows:
+        of_its_own = row["because"].startswith(f"{row['operator']} has ")
+        assert of_its_own or f"; {row['operator']}-" in row["because"], "first it gives a place"
+        assert row["reason"] == (Reason.SLO_AT_RISK if of_its_own else Reason.MAKE_ROOM).value
+    assert {row["reason"] for row in grows} == {"slo_at_risk", "make_room"}
 
 
 # ------------------------------------------------------------------ what is asked for

@@ -6,6 +6,7 @@ Tags, notes and the archive beside it are kept, found, and gone with their run.
 from __future__ import annotations
 
 import sqlite3
+from itertools import islice, permutations
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from include.results.reports.database import Publication, removed_rows, sent_row
 from include.results.reports.labels import Change, change_labels, tags_in
 from include.results.reports.publish import publish
 from include.results.reports.results import FILTERS, ORDERS, PAGE_RUNS, Query, find_runs, read_runs
-from include.runs.measurements.origin import DagRun
+from include.runs.measurements.origin import DagRun, Origin
 from tests.builders_staged import RUN, let_pass, stage, tables_of
 from tests.problems import problems_told
 
@@ -105,11 +106,60 @@ def test_what_is_typed_means_itself(url: str, text: str) -> None:
     assert len(names(url)) == 2
 
 
-def test_every_order_is_one_and_an_unknown_one_is_the_newest_first(url: str) -> None:
-    for order in ORDERS:
-        assert len(names(url, sort=order)) == 2
-    assert names(url, sort="r.run; DROP TABLE runs") == names(url)
-    assert find_runs(url, Query(equal={"nonsense": "1"})).total == 2
+SORTED_RUNS = 5
+FIGURES = {
+    "when": ("", "measured_at"),
+    "experiment": ("", "experiment"),
+    "controller": ("runs", "controller"),
+    "topology": ("runs", "topology"),
+    "pattern": ("runs", "pattern"),
+    "btu": ("runs", "btu_min"),
+    "seed": ("runs", "seed"),
+    "cost": ("outcomes", "strict_total_cost"),
+    "compliance": ("outcomes", "strict_relaxed_compliance_percent"),
+    "near_real_time": ("outcomes", "strict_near_real_time_compliance_percent"),
+    "end_to_end": ("outcomes", "end_to_end_near_real_time_compliance_percent"),
+    "end_to_end_cost": ("outcomes", "end_to_end_near_real_time_total_cost"),
+    "age": ("outcomes", "age_p95_ms"),
+}
+"""What runs are sorted by: a table, or what a publication says, and a column of it."""
+PLACES = dict(zip(FIGURES, islice(permutations(range(SORTED_RUNS)), 1, None), strict=False))
+"""The place of every run in each order: no two orders are the same, nor the reverse of another."""
+
+
+@pytest.fixture(scope="module")
+def ordered(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Runs of which each column has another order; the number of a run is its name."""
+    url = f"sqlite:///{tmp_path_factory.mktemp('ordered') / 'results.db'}"
+    for number in range(SORTED_RUNS):
+        rows = {name: tables_of(str(number))[name] for name in ("runs", "outcomes")}
+        for order, (table, column) in FIGURES.items():
+            for row in rows.get(table, ()):
+                figure = PLACES[order][number]
+                row[column] = f"of {figure}" if isinstance(row[column], str) else figure
+        when, experiment = (PLACES[order][number] for order in ("when", "experiment"))
+        publication = Publication(
+            experiment=f"of {experiment}", edition="1", checks=1,
+            origins=[Origin(run=str(number), measured_at=f"2026-01-0{1 + when}T00:00:00+00:00")],
+        )  # fmt: skip
+        with sent_rows(url, publication, rows):
+            pass
+    return url
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("descending", [False, True])
+def test_runs_are_sorted_by_every_order_up_and_down(
+    ordered: str, order: str, descending: bool
+) -> None:
+    runs = find_runs(ordered, Query(sort=order, descending=descending)).runs
+    places = [PLACES[order][int(row["run"])] for row in runs]
+    assert places == sorted(range(SORTED_RUNS), reverse=descending)
+
+
+def test_an_unknown_order_is_the_newest_first_and_an_unknown_filter_none(ordered: str) -> None:
+    runs = find_runs(ordered, Query(sort="r.run; DROP TABLE runs", equal={"nonsense": "1"})).runs
+    assert [PLACES["when"][int(row["run"])] for row in runs] == [4, 3, 2, 1, 0]
 
 
 def test_pages_follow_each_other(tmp_path: Path, url: str) -> None:

@@ -1,0 +1,61 @@
+"""What goes wrong on one testbed keeps nobody from giving back what is held on the others."""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+
+import pytest
+
+from include.model.errors import TestbedError
+from include.testbeds import TESTBEDS
+from include.testbeds.reap import HeldResources, reap
+
+
+class FakeReaper:
+    """Finds a dead run of two on its testbed and gives it back, or fails at one of the two."""
+
+    def __init__(self, fails_at: str = "") -> None:
+        self.fails_at = fails_at
+        self.given_back: list[str] = []
+
+    def find(self) -> list[HeldResources]:
+        self._fail("find")
+        return [HeldResources("dead", ("host 1",), math.inf), HeldResources("alive", ("it",), 1.0)]
+
+    def give_back_run(self, run: str) -> None:
+        self._fail("give_back_run")
+        self.given_back.append(run)
+
+    def _fail(self, step: str) -> None:
+        if step == self.fails_at:
+            raise TestbedError(f"{step} does not answer")
+
+
+def registered(monkeypatch: pytest.MonkeyPatch, **reapers: FakeReaper) -> None:
+    for name, reaper in reapers.items():
+        testbed = SimpleNamespace(reaped_by=name, reaper=lambda reaper=reaper: reaper)
+        monkeypatch.setitem(TESTBEDS, name, testbed)
+
+
+@pytest.mark.parametrize("step", ["find", "give_back_run"])
+def test_a_testbed_that_fails_is_named_once_the_others_are_given_back(
+    step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fails, works = FakeReaper(step), FakeReaper()
+    registered(monkeypatch, fails=fails, works=works)
+    said: list[str] = []
+    with pytest.raises(TestbedError, match=f"^fails: {step} does not answer$"):
+        reap(remove=True, testbeds=["fails", "works"], say=said.append)
+    assert (fails.given_back, works.given_back) == ([], ["dead"])
+    assert said[-3:] == [
+        "works: dead: dead, nobody has ever looked after it: host 1",
+        "works: dead: given back",
+        "works: alive: alive, nobody has looked after it for 1 s: it",
+    ]
+
+
+def test_without_being_asked_to_nothing_is_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    only_told = FakeReaper("give_back_run")
+    registered(monkeypatch, works=only_told)
+    assert reap(remove=False, testbeds=["works"], say=lambda line: None) == 1
