@@ -150,8 +150,9 @@ def test_a_host_that_is_released_and_empty_ends_before_the_job_starts_again(flin
     order(state, 4, "front")
     ends = []
     settler = FlinkReconciler(state)
-    settler._end = lambda host, **_: ends.append((host.name, list(flink.asked)))
-    settler.reconcile()
+    end = mock.Mock(side_effect=lambda host, **_: ends.append((host.name, list(flink.asked))))
+    with mock.patch.object(settler, "_end", end):
+        settler.reconcile()
     assert ends[0] == ("host-2", [])
 
 
