@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
@@ -354,18 +353,15 @@ class Plan:
     def keep_leases(self, interval_s: float) -> None:
         """Prolong every undecided lease that ends within ``interval_s``.
 
-        With the controller's interval no lease ends before the next tick. With 0 leases are
-        prolonged after they have ended, like a cloud that bills every started BTU.
+        With the controller's interval no lease ends before the next tick, unless a BTU is shorter
+        than that. With 0 leases are prolonged after they have ended, like a cloud that bills every
+        started BTU.
         """
         for host in self.hosts:
             left_s = host.paid_until_s - self.now_s
             if left_s <= interval_s:
                 over = f"ended {-left_s:.0f} s ago" if left_s < -0.5 else f"ends in {left_s:.0f} s"
-                why = Why(Reason.LEASE_ENDS, f"{host.host} is kept: its BTU {over}")
-                self.prolong(host, why)
-                btus = math.ceil((interval_s - left_s) / self._setting.btu_s)
-                for _ in range(1, btus):  # of a BTU that is shorter than the interval
-                    self._add(ProlongLease(host.host), why)
+                self.prolong(host, Why(Reason.LEASE_ENDS, f"{host.host} is kept: its BTU {over}"))
 
     def decision(self, waiting: Why) -> Decision:
         """The steps and their summary, or ``waiting`` if there are none."""

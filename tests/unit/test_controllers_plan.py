@@ -105,17 +105,6 @@ def test_a_lease_that_ended_between_two_decisions_is_kept_and_said_so() -> None:
     assert plan.decision(why()).because == "prolong 1; h1 is kept: its BTU ended 5 s ago"
 
 
-@pytest.mark.parametrize(
-    ("left_s", "btus"), [(61.0, 0), (60.0, 1), (0.0, 1), (-30.0, 2), (-90.0, 3)]
-)
-def test_no_lease_ends_before_the_next_decision(left_s: float, btus: int) -> None:
-    """A BTU of 60 s; of one that has ended more than one is missing."""
-    hosts = [a_host("h1", paid_until_s=600.0 + left_s)]
-    plan = Plan(a_setting(btu_s=60.0), an_observation(hosts=hosts, now_s=600.0))
-    plan.keep_leases(60.0)
-    assert len(plan.decision(why()).actions) == btus
-
-
 def test_it_says_what_it_has_started_and_which_hosts_leave() -> None:
     hosts = [a_host("h1"), a_host("h2", releasing=True), a_host("h3"), a_host("h4")]
     plan = a_plan(hosts=hosts)

@@ -179,7 +179,7 @@ class _PolicyOptions(Strict):
 
 class _DirectionOptions(Strict):
     window_s: _NotNegative = 0
-    policies: Annotated[tuple[_PolicyOptions, ...], Field(min_length=1)] = ()
+    policies: list[_PolicyOptions] = Field(default_factory=list, min_length=1)
     select: Literal["max", "min", "disabled"] = "max"
     tolerance: _NotNegative | None = None
 
