@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -112,18 +113,20 @@ def leave_out(folder: Path, failed: Quarantine) -> None:
     """Take runs out of every staged table of an experiment, and store why in the quarantine.
 
     In tables by run the rows of other runs stay as they are. Others are queried anew from the rows
-    that are left, as are `metrics`, in which a run may stand for the BTU of another one. The bytes
-    are those of tables that were built without these runs. All files are replaced at once. Raises
-    SetupError without Java.
+    that are left, as are `metrics`, in which a run may stand for the BTU of another one, unless the
+    measured rows are gone. The bytes are those of tables that were built without these runs. All
+    files are replaced at once. Raises SetupError without Java.
     """
     staged = folder / "staged"
     runs = [row["run"] for row in read_staged(folder, "runs") if row["run"] not in failed]
-    paths, _ = _readable(folder, runs)
+    paths: dict[str, list[str]] = {}
+    with suppress(StoreError):
+        paths, _ = _readable(folder, runs)
     measured = {table: parts for table, parts in paths.items() if table in _words("metrics")}
     with new_folder(staged) as draft, spark_session("local[*]", small=True) as spark:
         register(spark, folder, measured, handed=True)
         for table in (INPUT_CHECKS, *PUBLISHED):
-            if is_by_run(table) and table != "metrics":
+            if is_by_run(table) and not (table == "metrics" and measured):
                 rows = _rows_of_other_runs(read_arrow(staged_path(folder, table)), failed)
             else:
                 rows = run_query(spark, table).toArrow()
