@@ -84,7 +84,7 @@ def up(home: Path, port: int) -> int:
         "TIDEBENCH_INPUTS": os.environ.get("TIDEBENCH_INPUTS") or os.environ["TIDEBENCH_DATA_ROOT"],
     }
     for number in ENDS:
-        if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup has it
+        if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:  # nohup
             signal.signal(number, lambda *_: sys.exit(0))
     remembered = home / "services.json"
     services = [service_of(name, home) for name in SERVICES]

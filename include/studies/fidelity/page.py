@@ -192,11 +192,14 @@ def _recommendations(made: Sequence[Promise]) -> Iterator[str]:
     yield "|---|---|--:|---|---|--:|--:|---|--:|"
     short = _names(dict.fromkeys(one.load for one in given))
     names = _names(dict.fromkeys(str(one.controller) for one in given))
-    for (by, load, seed, name), own in gathered(
-        ((one.by, one.load, one.seed, str(one.controller)), one) for one in given
+    for (by, load, seed, name), promises in gathered(
+        ((promise.by, promise.load, promise.seed, str(promise.controller)), promise)
+        for promise in given
     ).items():
-        asked = ", ".join(_bold(f"{one.asked_percent:g}", one.share_holds) for one in own)
-        of = own[0]
+        asked = ", ".join(
+            _bold(f"{promise.asked_percent:g}", promise.share_holds) for promise in promises
+        )
+        of = promises[0]
         cost = _bold(f"{of.measured_cost:.1f}", of.cost_holds)
         yield (
             f"| {by} | {short[load]} | {seed} | {names[name]} | {asked} "

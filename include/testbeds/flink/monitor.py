@@ -251,7 +251,7 @@ class FlinkMonitor:
                 continue
             used = sum(busy.get(one.name, 0.0) * operators[one.operator].cpu_cores for one in here)
             cpu = used / flavor.vcpus
-            if not burns and here and not any(one.name in busy for one in here):
+            if not burns and here and not any(instance.name in busy for instance in here):
                 continue  # the job has started since: nobody was read before
             if burns:
                 reading.cpu_s[host.name] = cpu_s(host.pid)

@@ -64,7 +64,6 @@ class FlinkReconciler:
             self._go_on()
         else:
             self._begin()
-        self._end_released()
         if state.to_plain() != before:
             state.save()
         state.touch()
@@ -335,8 +334,11 @@ class FlinkReconciler:
         less = counts != start.parallelism()
         ordered = leaving or moved or counts != state.asked
         if not (ordered or less or state.crashed):  # as many, though perhaps others
-            there = {one.number for one in self._instances() if one.runs or one.stopping}
-            ordered = there != {one.number for one in want}
+            instances = self._instances()
+            there = {
+                instance.number for instance in instances if instance.runs or instance.stopping
+            }
+            ordered = there != {instance.number for instance in want}
         late = time.monotonic() - self._settled_at > AGAIN_AFTER_S
         if not (ordered or (less and late)):
             return
