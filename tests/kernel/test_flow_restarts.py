@@ -107,6 +107,14 @@ def test_one_decision_is_one_restart():
     assert events["time_s"] == [60, 120]
 
 
+def test_stopping_what_has_not_started_restarts_nothing():
+    testbed = started(a_config(CHAIN, calibration={"restart": {"down_s": [2, 2]}}), hosts=2)
+    apply_at(testbed, 60, StartInstance("O1", "host-2"))
+    apply_at(testbed, 62, StopInstance("O1-3"))
+    events = measured_at(testbed, 120)["event"]
+    assert events["event"] == ["job_restart"]
+
+
 @pytest.mark.parametrize(
     ("calibration", "until_100_s"), [({"restart": {"down_s": [2, 2]}}, 1000), ({}, 950)]
 )
@@ -152,9 +160,10 @@ def test_gaps_that_were_measured_take_the_place_of_bounds():
 def test_a_restart_is_seen_once_it_is_over_and_none_that_is_to_come():
     config = a_config(CHAIN, 10.0, faults={"restarts": [[60, 12], [200, 30]]})
     testbed = started(config, hosts=1)
-    for until_s, seen in ((59, 0), (71, 0), (73, 1)):
+    for until_s, seen in ((59, (0, 0)), (71, (0, 0)), (73, (1, 72)), (231, (2, 230))):
         testbed.advance_to(until_s)
-        assert testbed.look().job_starts == seen
+        looked = testbed.look()
+        assert (looked.job_starts, looked.job_started_s) == seen
 
 
 def test_what_a_failure_takes_is_no_price_of_a_change():

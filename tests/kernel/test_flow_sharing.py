@@ -188,18 +188,18 @@ def test_who_looks_on_between_two_steps_shortens_no_pause():
 
 
 def test_a_pause_was_one_though_its_host_is_lost_after_it():
-    calibration = {"rescale_pause_s": 3, "instance_start_s": [30, 30], "drain_s": 20}
+    calibration = {"rescale_pause_s": 3, "instance_start_s": [5, 5], "drain_s": 20}
     testbed = started(a_config(a_chain("O1", "O2"), calibration=calibration), hosts=2)
     testbed.advance_to(30)
     testbed.apply(decision(StartInstance("O2", "host-2")))
-    testbed.advance_to(40)  # it is not ready, and pauses its operator from now to 43
-    (new,) = (n for n, one in testbed.observe().instances.items() if not one.ready)
-    testbed.apply(decision(StopInstance(new)))
+    testbed.advance_to(40)
+    *_, new = testbed.observe().instances
+    testbed.apply(decision(StopInstance(new)))  # pauses its operator from now to 43
     testbed.advance_to(44)
     testbed.fail(testbed.fleet.hosts[2])
     testbed.advance_to(90)
     observation = testbed.look()
-    assert observation.operator_pauses == {"O2": (1, 3.0)}
+    assert observation.operator_pauses == {"O2": (2, 6.0)}
 
 
 def test_when_the_new_host_is_lost_the_old_instance_goes_on():

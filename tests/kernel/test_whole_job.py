@@ -19,7 +19,7 @@ from include.runs.measurements.store import to_arrow
 from include.testbeds.simulated import kernel
 from include.testbeds.simulated.testbed import SimulatedTestbed
 from include.testing.builders import SMALL, a_topology, an_operator, decision
-from tests.builders import a_config, apply_at, measured_at, seen_at
+from tests.builders import a_config, apply_at, measured_at, resumed, seen_at
 from tests.kernel.flows import QUIET
 
 GAP_S = 3.0
@@ -100,6 +100,40 @@ def test_items_that_begin_in_the_hot_phase_take_longer(room: float, packs: bool)
     assert times_s[(times_s > 41) & (times_s < 57)] == pytest.approx(expected, abs=1e-3)
 
 
+def test_an_instance_with_a_buffer_gets_its_turn_once_it_is_ready() -> None:
+    """Ready at 90.5 s, it gets every second item from then on, and none to make up for others."""
+    testbed = a_job(level=1.0, room=1, rescale=None, instance_start_s=(50, 50))
+    apply_at(testbed, 40.5, StartInstance("O1", "host-1"))
+    items = measured_at(resumed(testbed), 111)["processing_duration"]
+    codes, names = items["instance"]
+    new = np.array(names)[codes] == "O1-2"
+    assert items["time_s"][new] == pytest.approx(np.arange(93, 111, 2))
+
+
+def test_what_is_deployed_has_the_buffers_of_its_senders() -> None:
+    config = a_job(behind=True, room=4).config
+    rooms = []
+    for instances in (1, 4):
+        testbed = SimulatedTestbed(config)
+        starts = [StartInstance(name, "a") for name in ("O1", "O2") for _ in range(instances)]
+        testbed.deploy(decision(LeaseHost(SMALL.name, "a"), *starts))
+        rooms.append(testbed.network.state.room.tolist())
+        assert resumed(testbed).network.state.room.tolist() == rooms[-1]
+    # By a source, four buffers for one receiver and 3.25 for each of four; by four senders, ten.
+    assert rooms == [[16, 16], [13, 4 * 10]]
+
+
+def test_what_stays_on_a_host_that_was_crowded_has_it_alone() -> None:
+    """Those that are stopped at 50 s want their share of the cores until their item is done."""
+    testbed = a_job(level=50.0, rescale=None)
+    apply_at(testbed, 20, *[StartInstance("O1", "host-1") for _ in range(15)])
+    speed_permille = testbed.network.state.servers[0, :1, kernel.SPEED_PERMILLE]
+    apply_at(testbed, 49.5, *[StopInstance(f"O1-{number}") for number in range(2, 17)])
+    assert speed_permille == [500]
+    testbed.advance_to(60)
+    assert testbed.network.state.servers[0, :1, kernel.SPEED_PERMILLE] == [1000]
+
+
 def test_a_hot_phase_slows_what_shares_a_cpu_once_more() -> None:
     """Sixteen of half a core on four cores run at half speed: two seconds, and four while hot."""
     testbed = a_job(level=50.0, rescale=HOT)
@@ -126,8 +160,10 @@ def test_controllers_see_when_the_job_was_started_and_nothing_before_the_first_r
     assert testbed.observe().operators == {}
     assert seen_at(testbed, 5).operators["O1"].arrived_items == pytest.approx(5, abs=1)
     apply_at(testbed, 40, StartInstance("O1", "host-1"))
-    seen_s = [seen_at(testbed, at_s).job_started_s for at_s in (40, 42, 43, 60)]
-    assert seen_s == [0.0, 0.0, 40 + GAP_S, 40 + GAP_S]
+    seen = [seen_at(testbed, at_s) for at_s in (40, 42, 43, 60)]
+    assert [one.job_started_s for one in seen] == [0.0, 0.0, 40 + GAP_S, 40 + GAP_S]
+    assert [(one.job_starts, one.job_changes) for one in seen] == [(0, 0), (0, 0), (1, 1), (1, 1)]
+    assert [one.job_paused_in_all_s for one in seen] == [0.0, 0.0, GAP_S, GAP_S]
 
 
 def test_a_decision_is_one_rescale_however_many_actions_it_has() -> None:
@@ -160,9 +196,11 @@ def test_one_that_stops_serves_until_the_rescale_and_its_host_ends_then() -> Non
     testbed = a_job()
     lease = decision(LeaseHost(SMALL.name, "new"), StartInstance("O1", "new"))
     testbed.apply(lease)
+    apply_at(testbed, 59, StartInstance("O1", "host-1"))  # the job is up again at 62 s
     apply_at(testbed, 60, StopInstance("O1-2"), ReleaseHost("host-2"))
-    assert list(seen_at(testbed, 62).instances) == ["O1-1"]
-    assert testbed.leases()["ended_s"][1] == pytest.approx(60, abs=1.01)
+    assert "O1-2" in seen_at(testbed, 61).instances
+    assert "O1-2" not in seen_at(testbed, 64).instances
+    assert testbed.leases()["ended_s"][1] == pytest.approx(62, abs=1.01)
 
 
 def test_one_that_is_stopped_before_it_joined_costs_no_rescale() -> None:
@@ -262,6 +300,16 @@ def test_a_lost_host_starts_the_job_again_at_once(level: float, room: float) -> 
     seen = testbed.observe()
     assert list(seen.instances) == ["O1-1"]
     assert (seen.job_starts, seen.job_changes, seen.job_paused_in_all_s) == (2, 1, GAP_S)
+
+
+def test_a_rescale_that_a_loss_interrupts_is_that_of_the_loss() -> None:
+    testbed = a_job()
+    apply_at(testbed, 40, StartInstance("O1", "host-1"))
+    testbed.advance_to(41)
+    testbed.fail(testbed.fleet.instances[1])
+    looked = seen_at(testbed, 43.5), seen_at(testbed, 50)
+    assert [(one.job_starts, one.job_started_s) for one in looked] == [(0, 0.0), (1, 41 + GAP_S)]
+    assert [one.job_changes for one in looked] == [0, 0]
 
 
 @pytest.mark.parametrize("rescale", [{"gap_s": [GAP_S]}, HOT])

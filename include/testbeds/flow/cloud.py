@@ -15,7 +15,7 @@ from include.testbeds.virtual.fleet import VirtualHost, VirtualInstance
 class FlowCloud(VirtualCloud):
     """Hosts and instances, and who replaces whom. Times are microseconds of the run."""
 
-    STORED = (*VirtualCloud.STORED, "replaces", "downs_us", "hot_us", "restarts", "ups_us")
+    STORED = (*VirtualCloud.STORED, "replaces", "downs_us", "hot_us", "restarts")
 
     calibration: FlowCalibration
     faults: FlowFaults
@@ -26,9 +26,6 @@ class FlowCloud(VirtualCloud):
     hot_us: list[tuple[int, int, float]] = field(default_factory=list)
     """(from, until, how many times as long an item takes)."""
     restarts: int = 0
-    ups_us: list[tuple[int, int, bool]] = field(default_factory=list)
-    """(when the job is up again, how long it was down, whether for a decision) of every restart,
-    also of those to come."""
     _changes_us: list[int] = field(default_factory=list)
     """When instances come or go by the decision that is being carried out."""
     _stops: list[VirtualInstance] = field(default_factory=list)
@@ -144,13 +141,13 @@ class FlowCloud(VirtualCloud):
         return one
 
     def stop(self, one: VirtualInstance, now_us: int) -> None:
-        """Stop an instance gracefully; rescaling may pause its operator."""
+        """Stop an instance gracefully; rescaling may pause its operator, if it has started."""
         self._cancel(one, now_us)
         one.stopped_us = now_us
         if one.ready_us <= now_us:
             self._stops.append(one)
-        self._pause(one, now_us, self._rescale_s(one.operator))
-        self._changes_us.append(now_us)
+            self._pause(one, now_us, self._rescale_s(one.operator))
+            self._changes_us.append(now_us)
         self.log(now_us, "downscaling", one.operator, one.name, f"host-{one.host}")
 
     def _rescale_s(self, operator: str) -> float:
@@ -172,9 +169,7 @@ class FlowCloud(VirtualCloud):
             if old is not None and old.stopped_us is not None and old.stopped_us > now_us:
                 old.stopped_us = None
             self.undo_migrations(one, now_us)
-            self.pauses_us = [
-                pause for pause in self.pauses_us if pause[3] != one.number or pause[2] <= now_us
-            ]
+            self.call_off_pauses(one.number, now_us)
 
     def _lose(self, one: VirtualInstance, now_us: int) -> None:
         self._cancel(one, now_us)

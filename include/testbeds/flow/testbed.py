@@ -121,15 +121,7 @@ class FlowTestbed(VirtualTestbed):
     def look(self, by: str = ACTS) -> Observation:
         observation = VirtualTestbed.look(self, by)
         missed = self.monitor.reading.missed
-        starts = [start for start in self.cloud.ups_us if start[0] <= self.now_us]
-        paused_us = [down_us for _, down_us, decided in starts if decided]
-        return replace(
-            observation,
-            tenants={} if missed else dict(self.tenants.samples),
-            job_starts=len(starts),
-            job_changes=len(paused_us),
-            job_paused_in_all_s=sum(paused_us) / 1e6,
-        )
+        return replace(observation, tenants={} if missed else dict(self.tenants.samples))
 
     def arrays(self) -> dict[str, np.ndarray]:
         return {**self.queues.arrays(), **self.tenants.arrays()}

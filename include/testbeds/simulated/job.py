@@ -35,22 +35,15 @@ class WholeJob(StoredState):
     """Who runs, and who is to join or to leave with the next rescale."""
 
     STORED = (
-        "rescales", "changes", "paused_us", "up_us", "was_up_us", "retry_us", "asked_us",
-        "hot_until_us", "hot_permille", "joins_us",
+        "rescales", "up_us", "retry_us", "asked_us", "hot_until_us", "hot_permille", "joins_us",
     )  # fmt: skip
 
     settings: WholeRescale
     network: QueueingNetwork
     cloud: VirtualCloud
     rescales: int = 0
-    changes: int = 0
-    """Rescales because somebody was to come or go; the others followed a loss."""
-    paused_us: int = 0
-    """In all, over the changes."""
     up_us: int = 0
     """Since when the job is up, or from when on it will be."""
-    was_up_us: int = 0
-    """Since when it was up before its last rescale."""
     retry_us: int = 0
     asked_us: int = -1
     """When the rescale was asked for that is not possible yet; -1: there is none."""
@@ -59,10 +52,6 @@ class WholeJob(StoredState):
     """Until when the job is slow that was started last, and how fast instances are meanwhile."""
     joins_us: dict[int, int] = field(default_factory=dict)
     """By instance that is not in the job yet, when its host has it ready to join."""
-
-    def started_us(self, now_us: int) -> int:
-        """When the job that runs was started last; in a rescale that is the one before."""
-        return self.up_us if self.up_us <= now_us else self.was_up_us
 
     def begin(self) -> None:
         """What is deployed runs."""
@@ -82,7 +71,7 @@ class WholeJob(StoredState):
         """The job is started without them if they were in it, on a checkpoint of this moment."""
         if [one for one in instances if self.joins_us.pop(one.number, None) is None]:
             at_once = np.zeros(len(self.network.names), dtype=np.int64), 0
-            self._rescale(now_us, [], "instances were lost", at_once)
+            self._rescale(now_us, [], "instances were lost", at_once, decided=False)
 
     def next_us(self, now_us: int) -> int:
         """When to look again whether to rescale, and how fast instances are."""
@@ -109,8 +98,7 @@ class WholeJob(StoredState):
             return
         checkpoint = self.network.checkpoint(now_us)
         why = f"asked for at {self.asked_us / 1e6:.1f} s"
-        self.changes += 1
-        self.paused_us += self._rescale(now_us, joining, why, checkpoint)
+        self._rescale(now_us, joining, why, checkpoint, decided=True)
         self.cloud.pause_job(now_us, self.up_us)
 
     def _leaving(self) -> list[VirtualInstance]:
@@ -124,9 +112,15 @@ class WholeJob(StoredState):
         ]
 
     def _rescale(
-        self, now_us: int, joining: list[int], why: str, checkpoint: tuple[I64, int]
-    ) -> int:
-        """Start the job again; returns for how long it is down."""
+        self,
+        now_us: int,
+        joining: list[int],
+        why: str,
+        checkpoint: tuple[I64, int],
+        *,
+        decided: bool,
+    ) -> None:
+        """Start the job again."""
         fleet, network = self.cloud.fleet, self.network
         self.rescales += 1
         for number in joining:
@@ -136,20 +130,24 @@ class WholeJob(StoredState):
         runs = sum(one.serves for one in fleet.instances.values()) - len(self.joins_us)
         goes_on_us, checkpoint_us = checkpoint
         gap_us = checkpoint_us + us(self.settings.gap(self.cloud.draws, self.rescales, runs))
-        self.was_up_us = self.started_us(now_us)
         self.up_us, self.asked_us = now_us + gap_us, -1
+        # A start that a loss interrupts is that of the loss.
+        ups_us = [start for start in self.cloud.ups_us if start[0] <= now_us]
+        self.cloud.ups_us = [*ups_us, (self.up_us, gap_us, decided)]
         hot_us, factor = self.settings.hot_phase(self.cloud.draws, self.rescales)
         self.hot_until_us = self.up_us + hot_us
         self.hot_permille = max(1, round(USUAL_PERMILLE / factor))
         for number in joining:
             fleet.instances[number].ready_us = self.up_us
-        leaving = [one.number for one in self._leaving()]
-        network.start_again(joining, leaving, now_us, self.up_us, goes_on_us)
+        leaving = self._leaving()
+        for one in leaving:
+            one.stopped_us = now_us
+        leave = [one.number for one in leaving]
+        network.start_again(joining, leave, now_us, self.up_us, goes_on_us)
         if self.settings.packs:
             self._pack(now_us)
         detail = f"{why}, down for {gap_us / 1e6:.2f} s, {len(joining)} instances joined"
         self.cloud.events.append((now_us / 1e6, "job_restart", "job", detail))
-        return gap_us
 
     def _pack(self, now_us: int) -> None:
         """Put all that runs on hosts that are up, so many to each as Flink has slots there."""

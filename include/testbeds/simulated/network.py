@@ -22,12 +22,11 @@ from include.testbeds.virtual.draws import Draws
 from include.testbeds.virtual.key_groups import loads_of_instances, sizes_of_keys
 
 I64 = NDArray[np.int64]
-PAUSES_KEPT_US = 30_000_000
 TURN = 1_000_000
 """Of an instance with an even share of the items; see ``NetworkState.turn``."""
 LEAST_SHARE = 1e-6
 LATER_US = 1 << 61
-"""When an instance is ready that nobody has taken into the job yet."""
+"""When an instance is ready that nobody has let in yet: it has no turn, and nobody sends to it."""
 
 
 @dataclass(slots=True)
@@ -131,6 +130,20 @@ class QueueingNetwork:
         server[kernel.READY_US] = self.state.free_us[operator, slot] = ready_us
         self.state.nodes[operator, kernel.SERVERS] += 1
         self._take_turns(operator)
+
+    def begin(self) -> None:
+        """Let all servers take items from the start."""
+        self.state.servers[:, :, kernel.READY_US] = self.state.free_us[:] = 0
+        for operator in range(len(self.names)):
+            self._take_turns(operator)
+
+    def let_in(self, operator: int, instance: int, now_us: int) -> None:
+        """Let a server that was opened with ``LATER_US`` take items."""
+        slot = self.slot(operator, instance)
+        self.state.servers[operator, slot, kernel.READY_US] = now_us
+        if self.state.servers[operator, slot, kernel.OPEN]:
+            self.state.free_us[operator, slot] = now_us
+            self._take_turns(operator)
 
     def close_server(self, operator: int, instance: int, now_us: int) -> None:
         """Let a server finish its item and take no other; what it holds goes back."""
@@ -239,7 +252,7 @@ class QueueingNetwork:
             self._take_turns(operator)
 
     def _taking(self, operator: int) -> list[int]:
-        """Slots of the instances that take items, or will once they are ready."""
+        """Slots of the instances that take items, or will once the job is up."""
         servers = self.state.servers[operator, : self.state.nodes[operator, kernel.SERVERS]]
         takes = (servers[:, kernel.OPEN] == 1) & (servers[:, kernel.READY_US] < LATER_US)
         return [*np.flatnonzero(takes).tolist()]
@@ -330,10 +343,13 @@ class QueueingNetwork:
 
     def pause(self, operator: int, from_us: int, to_us: int) -> None:
         """Let no item of the operator start from the one time to the other; pauses may overlap."""
-        # What has ended a while ago stops nothing any more, nor does a monitor ask for it.
+        self._put_stalls(operator, [*self._known_stalls(operator), (from_us, to_us)])
+
+    def call_off(self, operator: int, from_us: int, to_us: int) -> None:
+        """Take back a pause."""
         stalls = self._known_stalls(operator)
-        kept = [stall for stall in stalls if stall[1] > from_us - PAUSES_KEPT_US]
-        self._put_stalls(operator, [*kept, (from_us, to_us)])
+        stalls.remove((from_us, to_us))
+        self._put_stalls(operator, stalls)
 
     def _known_stalls(self, operator: int) -> list[tuple[int, int]]:
         rows = self.state.stalls_us[operator].tolist()
@@ -367,7 +383,7 @@ class QueueingNetwork:
 
     def _begin_stall(self) -> None:
         from_us, operator, to_us = self._next_stall
-        self._put_stalls(operator, [*self._known_stalls(operator), (from_us, to_us)])
+        self.pause(operator, from_us, to_us)
         self._stalls_begun += 1
         self._next_stall = next(self._stalls, (NEVER, 0, NEVER))
 

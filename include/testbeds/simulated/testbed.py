@@ -14,7 +14,7 @@ from include.testbeds.simulated import kernel
 from include.testbeds.simulated.build import build_network
 from include.testbeds.simulated.job import USUAL_PERMILLE, WholeJob
 from include.testbeds.simulated.monitor import SimulatedMonitor
-from include.testbeds.simulated.network import QueueingNetwork
+from include.testbeds.simulated.network import LATER_US, QueueingNetwork
 from include.testbeds.snapshots import packed, unpacked
 from include.testbeds.virtual.calibration import VirtualCalibration, VirtualFaults
 from include.testbeds.virtual.cloud import VirtualCloud, us
@@ -48,16 +48,7 @@ class SimulatedTestbed(VirtualTestbed):
     def look(self, by: str = ACTS) -> Observation:
         """The last reading; of an engine there is none before the first period is over."""
         observation = VirtualTestbed.look(self, by)
-        if not self.job:
-            return observation
-        observation = replace(
-            observation,
-            job_started_s=self.job.started_us(self.now_us) / 1e6,
-            job_starts=self.job.rescales,
-            job_changes=self.job.changes,
-            job_paused_in_all_s=self.job.paused_us / 1e6,
-        )
-        if self.now_us < us(self.config.monitor_every_s):
+        if self.job and self.now_us < us(self.config.monitor_every_s):
             observation = replace(observation, operators={}, published_in_all={})
         return observation
 
@@ -72,21 +63,32 @@ class SimulatedTestbed(VirtualTestbed):
         published: list[int] = sources[:, kernel.NUMBERED].tolist()
         return published
 
+    @property
+    def _lets_in(self) -> bool:
+        """Whether an instance has a turn, and nobody sends to it before it is ready."""
+        return self.network.bounded and not self.job
+
     def next_stop_us(self) -> int:
-        """Next time at which an instance that serves on is killed or its copy is ready."""
-        ends_us = (
-            instance.stopped_us if instance.successor else instance.killed_us
-            for instance in self.fleet.instances.values()
-        )
+        """Next time at which an instance that serves on is killed, its copy is ready, or one with
+        a buffer of its own is."""
+        instances = self.fleet.instances.values()
+        ends_us = (one.stopped_us if one.successor else one.killed_us for one in instances)
         next_us = min((t_us for t_us in ends_us if t_us is not None), default=NEVER_US)
-        return min(next_us, self.job.next_us(self.now_us)) if self.job else next_us
+        if self.job:
+            return min(next_us, self.job.next_us(self.now_us))
+        if self._lets_in:
+            to_come = (one.ready_us for one in instances if one.ready_us > self.now_us)
+            return min(next_us, min(to_come, default=NEVER_US))
+        return next_us
 
     def stopped(self) -> None:
         """Kill instances whose time to serve on is over, and requeue their items.
 
-        Instances whose copies are ready take no new items.
+        Instances whose copies are ready take no new items; those with buffers that are ready do.
         """
         for instance in list(self.fleet.instances.values()):
+            if self._lets_in and instance.ready_us == self.now_us:
+                self.network.let_in(instance.row, instance.number, self.now_us)
             if instance.successor and instance.stopped_us == self.now_us:
                 instance.successor = 0
                 self._stop(instance, 0.0)
@@ -118,6 +120,8 @@ class SimulatedTestbed(VirtualTestbed):
         for number in drained_us:
             self.network.remove_server(self.fleet.instances[number].row, number)
         self.cloud.remove(drained_us, self.now_us)
+        if drained_us:
+            self._set_speeds()
 
     def fail(self, who: VirtualHost | VirtualInstance) -> None:
         """A host is lost, a boot fails, or an instance crashes. Items go back to their queues."""
@@ -126,9 +130,10 @@ class SimulatedTestbed(VirtualTestbed):
         for instance in gone:
             lost_items += self.network.crash_server(instance.row, instance.number, self.now_us)
             del self.fleet.instances[instance.number]
-            self.cloud.undo_migrations(instance, self.now_us)
+            self._call_off(instance)
         if self.job:
             self.job.lost(gone, self.now_us)
+        self._set_speeds()
         if isinstance(who, VirtualInstance):
             event = "instance_crash"
             detail = "its item was queued again" if lost_items else "it was idle"
@@ -141,8 +146,7 @@ class SimulatedTestbed(VirtualTestbed):
 
     def deploy(self, decision: Decision) -> tuple[Outcome, ...]:
         outcomes = VirtualTestbed.deploy(self, decision)
-        self.network.state.servers[:, :, kernel.READY_US] = 0
-        self.network.state.free_us[:] = 0
+        self.network.begin()
         if self.job:
             self.job.begin()
         return outcomes
@@ -178,16 +182,18 @@ class SimulatedTestbed(VirtualTestbed):
         instance = self.cloud.new_instance(operator, host, self.now_us)
         if self.job:
             self.job.start(instance)
-        self.network.add_server(instance.row, instance.number, host.number, instance.ready_us)
+        waits = self._lets_in and instance.ready_us > self.now_us
+        ready_us = LATER_US if waits else instance.ready_us
+        self.network.add_server(instance.row, instance.number, host.number, ready_us)
         pause_us = self._pause_us(operator, self.cloud.calibration.pause_on_start_s)
-        if self.now_us:
+        if self.now_us and not self.job:
             self._pause(instance, max(self.now_us, instance.ready_us - pause_us), instance.ready_us)
         self.cloud.log(self.now_us, activity, operator, instance.name, host.name)
         return instance
 
     def _stop(self, instance: VirtualInstance, serves_s: float) -> None:
         instance.stopped_us = self.now_us
-        self.cloud.undo_migrations(instance, self.now_us)
+        self._call_off(instance)
         if self.job:
             self.job.stop(instance)
             return
@@ -198,6 +204,13 @@ class SimulatedTestbed(VirtualTestbed):
         pause_us = self._pause_us(instance.operator, self.cloud.calibration.pause_on_stop_s)
         if instance.ready_us <= self.now_us:
             self._pause(instance, self.now_us, self.now_us + pause_us)
+
+    def _call_off(self, instance: VirtualInstance) -> None:
+        """Undo what was to come with an instance that has ended before it was ready."""
+        self.cloud.undo_migrations(instance, self.now_us)
+        for row, from_us, until_us, _ in self.cloud.call_off_pauses(instance.number, self.now_us):
+            if until_us > from_us:
+                self.network.call_off(row, from_us, until_us)
 
     def _pause_us(self, operator: str, usual_s: float) -> int:
         return us(self.cloud.calibration.operator_pause_s.get(operator, usual_s))

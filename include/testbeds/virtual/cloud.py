@@ -31,7 +31,7 @@ def us(time_s: float) -> int:
 class VirtualCloud(StoredState):
     """Leases hosts and starts instances. Times are microseconds since the run began."""
 
-    STORED: ClassVar[tuple[str, ...]] = ("fleet", "pauses_us", "over_us")
+    STORED: ClassVar[tuple[str, ...]] = ("fleet", "pauses_us", "over_us", "ups_us", "starts_over")
 
     config: TestbedConfig
     calibration: VirtualCalibration
@@ -50,6 +50,11 @@ class VirtualCloud(StoredState):
     """Until when pauses of operators are in these rows."""
     over_us: dict[int, tuple[int, int]] = field(default_factory=dict)
     """As :meth:`paused`, of the pauses that are not kept any more."""
+    ups_us: list[tuple[int, int, bool]] = field(default_factory=list)
+    """(when the job is up again, how long it was down, whether for a decision) of every start of
+    the whole job that is to come, or is not in ``starts_over`` yet."""
+    starts_over: tuple[int, int, int, int] = (0, 0, 0, 0)
+    """As :meth:`job_starts`, of those that are not kept any more."""
 
     def lease(self, action: LeaseHost, now_us: int) -> VirtualHost:
         draws = self.draws
@@ -154,6 +159,12 @@ class VirtualCloud(StoredState):
         if overlaps:
             old.serves_until(copy)
 
+    def call_off_pauses(self, number: int, now_us: int) -> list[tuple[int, int, int, int]]:
+        """Take back the pauses for an instance that have not begun; returns them."""
+        called_off = [one for one in self.pauses_us if one[3] == number and one[1] > now_us]
+        self.pauses_us = [one for one in self.pauses_us if one not in called_off]
+        return called_off
+
     def undo_migrations(self, copy: VirtualInstance, now_us: int) -> None:
         """Undo migrations to a copy that ended before it was ready: the originals continue."""
         for instance in self.fleet.replaced_by(copy.number):
@@ -185,6 +196,8 @@ class VirtualCloud(StoredState):
     def forget_pauses(self, now_us: int) -> None:
         """Keep no pauses of operators that do not pause any more; they stay counted."""
         self.record_pauses(now_us)
+        self.starts_over = self.job_starts(now_us)
+        self.ups_us = [start for start in self.ups_us if start[0] > now_us]
         pausing = {row for row, _, until_us, who in self.pauses_us if who and until_us > now_us}
         left = [
             pause
@@ -195,6 +208,16 @@ class VirtualCloud(StoredState):
             over_us = self.paused(now_us).items()
             self.over_us |= {row: over for row, over in over_us if row not in pausing}
             self.pauses_us = left
+
+    def job_starts(self, now_us: int) -> tuple[int, int, int, int]:
+        """When the job was up last, how often it was started again, how often of these for a
+        decision, and how long it was down for those, us. Only what is over."""
+        up_us, starts, changes, down_us = self.starts_over
+        for start_us, gap_us, decided in self.ups_us:
+            if start_us <= now_us:
+                up_us, starts = max(up_us, start_us), starts + 1
+                changes, down_us = changes + decided, down_us + decided * gap_us
+        return up_us, starts, changes, down_us
 
     def record_pauses(self, now_us: int) -> None:
         """Make rows of the pauses that changes made and that have begun since the last call."""

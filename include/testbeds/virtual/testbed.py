@@ -20,7 +20,7 @@ from include.testbeds.virtual.fleet import VirtualFleet, VirtualHost, VirtualIns
 from include.testbeds.virtual.monitor import VirtualMonitor
 from include.testbeds.virtual.tables import ARRIVAL
 
-SNAPSHOT_VERSION = 11
+SNAPSHOT_VERSION = 12
 NEVER_US = 2**63 - 1
 
 
@@ -199,6 +199,7 @@ class VirtualTestbed(Testbed, Actuator[VirtualHost, VirtualInstance]):
             instance for instance in self.fleet.instances.values() if instance.number not in gone
         ]
         held = {instance.host for instance in here}
+        up_us, starts, changes, down_us = self.cloud.job_starts(now_us)
         hosts = (host for host in self.fleet.leased() if not host.releasing or host.number in held)
         return Observation(
             now_s=self.now_s,
@@ -213,6 +214,10 @@ class VirtualTestbed(Testbed, Actuator[VirtualHost, VirtualInstance]):
                 for name, row in self.cloud.rows.items()
                 if row in paused
             },
+            job_started_s=up_us / 1e6,
+            job_starts=starts,
+            job_changes=changes,
+            job_paused_in_all_s=down_us / 1e6,
         )
 
     # ------------------------------------------------------------- recording
