@@ -119,6 +119,19 @@ def test_a_new_instance_serves_after_its_host_is_up_and_its_image_is_there(testb
     assert ready[150], "host 60 s, start 10 s and image 15 s at most"
 
 
+def test_instances_of_one_operator_wait_for_one_pull_of_its_image(build):
+    quiet = {"host_boot_s": [30, 30], "instance_start_s": [1, 1], "image_pull_s": [40, 40]}
+    testbed = build(calibration=quiet)
+    testbed.deploy(decision(LeaseHost(SMALL.name, "first"), StartInstance("O1", "first")))
+    start = [StartInstance("O1", "more")] * 2
+    apply_at(testbed, 15, LeaseHost(SMALL.name, "more"), *start)  # up at 45 s
+    ready = {t_s: sum(one.ready for one in seen_at(testbed, t_s).instances.values())
+             for t_s in (75, 90)}  # fmt: skip
+    apply_at(testbed, 90, StartInstance("O1", "host-2"))
+    assert ready == {75: 1, 90: 3}
+    assert all(one.ready for one in seen_at(testbed, 92).instances.values())
+
+
 def test_a_stopped_instance_drains_and_only_then_gives_its_host_back(testbed):
     more = apply_at(testbed, 60, LeaseHost(SMALL.name, "more"), StartInstance("O1", "more"))
     host, instance = (outcome.subject for outcome in more)

@@ -84,7 +84,7 @@ class VirtualCloud(StoredState):
     def begin(self) -> None:
         """Make all ordered hosts and instances ready at second 0."""
         for host in self.fleet.leased():
-            host.up_us = 0
+            host.up_us, host.there_us = 0, {}
             host.fails_us, host.fails_as = self._loss_us(host.number, 0), "host_lost"
         for instance in self.fleet.instances.values():
             instance.ready_us = 0
@@ -127,15 +127,20 @@ class VirtualCloud(StoredState):
         host.ended_us = empty_us
 
     def new_instance(self, operator: str, host: VirtualHost, now_us: int) -> VirtualInstance:
-        """Order an instance. It is ready after its host's boot, its image pull and its start."""
+        """Order an instance. It is ready after its host's boot, the pull of its image and its start.
+
+        Instances of one operator wait for one pull.
+        """
         draws = self.draws
         self.fleet.instances_started += 1
         number = self.fleet.instances_started
         ready_us = max(now_us, host.up_us)
-        ready_us += draws.between_us("start", str(number), self.calibration.instance_start_s)
         if operator not in host.images:
-            ready_us += draws.between_us("pull", str(number), self.calibration.image_pull_s)
             host.images.append(operator)
+            pull_us = draws.between_us("pull", str(number), self.calibration.image_pull_s)
+            host.there_us[operator] = ready_us + pull_us
+        ready_us = max(ready_us, host.there_us.get(operator, 0))
+        ready_us += draws.between_us("start", str(number), self.calibration.instance_start_s)
         after_us = draws.after_us("crash", str(number), self.faults.instance_crashes_per_hour)
         instance = VirtualInstance(
             number=number,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,8 @@ class VirtualHost(FleetHost):
     """Time of its loss or failed boot."""
     fails_as: str = ""
     ended_us: int | None = None
+    there_us: dict[str, int] = field(default_factory=dict)
+    """When the image of an operator is there whose instances were ordered."""
 
     @property
     def ended(self) -> bool:
