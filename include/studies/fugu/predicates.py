@@ -117,7 +117,7 @@ def _sarsa_utilisation(metrics: FuguMetrics) -> Answer:
 
 
 def _sarsa_latency(metrics: FuguMetrics) -> Answer:
-    values = _by_configuration(metrics, SARSA, "latency_p90_ms")
+    values = _by_configuration(metrics, SARSA, "latency_mean_ms")
     return all(1300 <= value <= 2400 for value in values.values()), _ms(values)
 
 

@@ -76,7 +76,7 @@ def _initial_stringent_more(metrics: HengeMetrics) -> Answer:
         for slo in (60, 70)
         for rate in (1, 2)
     }
-    holds = all(mean[60, rate] >= mean[70, rate] for rate in (1, 2))
+    holds = all(mean[60, rate] > mean[70, rate] for rate in (1, 2))
     holds = holds and all(mean[slo, 2] > mean[slo, 1] for slo in (60, 70))
     return holds, "executors, mean over initial ones: " + ", ".join(
         f"{slo} ms at {rate}x {number:.1f}" for (slo, rate), number in mean.items()

@@ -13,6 +13,7 @@ from itertools import pairwise
 from include.model.compliance import LEVEL_NAMES
 from include.studies.base import Answer
 from include.studies.peerj141.metrics import PeerjMetrics
+from include.studies.peerj141.specs import patterns
 
 BTUS = (10.0, 30.0, 60.0)
 AROUND_POINTS = 2.5
@@ -28,17 +29,6 @@ def _gains(metrics: PeerjMetrics, pattern: str) -> dict[tuple[str, float], float
         - metrics.compliance(pattern, "threshold", level, btu)
         for level in LEVEL_NAMES
         for btu in BTUS
-    }
-
-
-def _shares(
-    metrics: PeerjMetrics, pattern: str, btus: Sequence[float]
-) -> dict[tuple[str, float], float]:
-    """Near real-time and relaxed compliance of the BTU-based approach, in printed percents."""
-    return {
-        (level, btu): metrics.compliance(pattern, "btu", level, btu)
-        for level in LEVEL_NAMES[1:]
-        for btu in btus
     }
 
 
@@ -74,8 +64,12 @@ def _gain(key: tuple[str, float], gains: Mapping[tuple[str, float], float]) -> s
 
 
 def _over_90(metrics: PeerjMetrics, pattern: str) -> Answer:
-    shares = _shares(metrics, pattern, BTUS[1:])
-    return min(shares.values()) >= 90, _levels(shares, "{:g}") + " %"
+    shares = {
+        (level, btu): metrics.cell(pattern, "btu", btu, f"{level}_compliance")
+        for level in LEVEL_NAMES[1:]
+        for btu in BTUS[1:]
+    }
+    return min(shares.values()) >= 90, _levels(shares, "{:.1f}") + " %"
 
 
 def _rises_with_btu(metrics: PeerjMetrics, pattern: str) -> Answer:
@@ -130,7 +124,7 @@ def _largest_saving(metrics: PeerjMetrics, pattern: str) -> Answer:
     saving = {key: -extra for key, extra in _extra_totals(metrics, pattern).items()}
     most = max(saving, key=lambda key: saving[key])
     numbers = f"most {saving[most]:.1f} % ({_SHORT[most[0]]}, BTU{most[1]:g})"
-    return most[1] == 60.0 and saving["near_real_time", 60.0] > 0, numbers
+    return most == ("near_real_time", 60.0), numbers
 
 
 def _more_instances(metrics: PeerjMetrics, pattern: str) -> Answer:
@@ -165,19 +159,32 @@ def _no_hosts_after_80(metrics: PeerjMetrics, pattern: str) -> Answer:
     return max(hosts) <= hosts[0], f"minute 80 {hosts[0]:.1f}, highest after {max(hosts):.1f}"
 
 
-def _like_stepwise(metrics: PeerjMetrics, pattern: str) -> Answer:
+def _off(metrics: PeerjMetrics, pattern: str, others: Sequence[str]) -> tuple[int, str]:
+    """By how many printed points the compliance is off that on others at most, and where."""
     off = {
-        (policy, level, btu): abs(
+        (other, policy, level, btu): abs(
             metrics.compliance(pattern, policy, level, btu)
-            - metrics.compliance("stepwise", policy, level, btu)
+            - metrics.compliance(other, policy, level, btu)
         )
+        for other in others
         for policy in ("btu", "threshold")
         for level in LEVEL_NAMES
         for btu in BTUS
     }
     most = max(off, key=lambda key: off[key])
-    holds = off[most] < 3 if pattern == "random_walk_1" else off[most] <= 3
-    return holds, f"at most {off[most]:g} points ({most[0]}, {_SHORT[most[1]]}, BTU{most[2]:g})"
+    other, policy, level, btu = most
+    where = f"{policy}, {_SHORT[level]}, BTU{btu:g}, against {other}"
+    return off[most], f"at most {off[most]:g} points ({where})"
+
+
+def _like_stepwise(metrics: PeerjMetrics, pattern: str) -> Answer:
+    off, where = _off(metrics, pattern, ["stepwise"])
+    return off < 3, where
+
+
+def _same_everywhere(metrics: PeerjMetrics, pattern: str) -> Answer:
+    off, where = _off(metrics, pattern, [other for other in patterns() if other != pattern])
+    return off <= 3, where
 
 
 def _long_btus_detach(metrics: PeerjMetrics, pattern: str) -> Answer:
@@ -205,7 +212,11 @@ def _low_real_time(metrics: PeerjMetrics, pattern: str) -> Answer:
 
 
 def _meets_requirements(metrics: PeerjMetrics, pattern: str) -> Answer:
-    shares = _shares(metrics, pattern, BTUS)
+    shares = {
+        (level, btu): metrics.compliance(pattern, "btu", level, btu)
+        for level in LEVEL_NAMES[1:]
+        for btu in BTUS
+    }
     holds = min(shares.values()) >= 84 and max(shares.values()) <= 95
     return holds, _levels(shares, "{:g}") + " %"
 

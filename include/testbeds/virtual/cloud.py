@@ -127,7 +127,7 @@ class VirtualCloud(StoredState):
         host.ended_us = empty_us
 
     def new_instance(self, operator: str, host: VirtualHost, now_us: int) -> VirtualInstance:
-        """Order an instance. It is ready after its host's boot, the pull of its image and its start.
+        """Order an instance. It is ready after its host's boot, its image pull and its start.
 
         Instances of one operator wait for one pull.
         """
