@@ -70,6 +70,25 @@ def test_activation_wants_several_evaluations():
     assert looks(slow, *[row] * 5) == [{}, {}, {}, {}, {"O1": 3}]
 
 
+@pytest.mark.parametrize(("instances", "asked"), [(2, {}), (3, {"O1": 1})])
+def test_one_instance_fewer_alone_is_no_change(instances, asked):
+    """manager.rs, consider_change:
+    "if (i_before < i_after) || (i_before-1 > i_after) { return true; }"."""
+    row = (15, 15, 1.0 / instances)  # 1 item/s, all that one instance can do
+    assert looks(DS2, *[row] * 3, count=instances)[-1] == asked
+
+
+def test_one_instance_fewer_goes_along_with_another_change():
+    """manager.rs hands the whole of ``new_conf`` to the script once one operator has changed."""
+    ds2 = Ds2(setting=a_setting(chain(1, 1)))
+    shrinks, grows = flowing("O1", [(15, 15, 0.5)] * 3, 2), flowing("O2", [(15, 8, 1.0)] * 3)
+    both = enumerate(zip(shrinks, grows, strict=True))
+    assert asked_for(ds2, *(looked(15.0 * n, *looks) for n, looks in both))[-1] == {
+        "O1": 1,
+        "O2": 2,
+    }
+
+
 def test_while_it_waits_it_says_what_for():
     """Without an observation before, then for the two intervals of warm-up, then it acts."""
     memory, reasons = DS2.initial_memory(), []

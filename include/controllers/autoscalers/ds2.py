@@ -30,7 +30,8 @@ class Ds2(Autoscaler):
 
     After a change it lets ``warm_up`` intervals pass, and then changes something at the
     ``activation``-th evaluation or later. ``factor`` adds so many instances more, as a share.
-    ``controller/src/policy/scaling.rs`` has the policy, ``config/ds2.toml`` the settings.
+    ``controller/src/policy/scaling.rs`` has the policy, ``controller/src/bin/manager.rs`` when it
+    is applied, ``config/ds2.toml`` the settings.
     """
 
     interval_s: float = 15.0
@@ -64,20 +65,22 @@ class Ds2(Autoscaler):
         if memory.intervals < self.warm_up:
             return Ds2Memory(counts, true, memory.intervals + 1, memory.evaluations), {}
         targets = self._evaluated(true, rates, seen)
-        changes = any(one.instances != len(seen.serving(name)) for name, one in targets.items())
+        changes = any(
+            is_significant(len(seen.serving(name)), one.instances) for name, one in targets.items()
+        )
         evaluations = memory.evaluations + 1
         if evaluations < self.activation or not changes:
             return Ds2Memory(counts, true, memory.intervals + 1, evaluations), {}
         return Ds2Memory(counts, true), targets
 
     def watched(self, memory: Ds2Memory, seen: Observation, operator: str) -> Gauge | None:
-        """The rate against what one instance less could do, and what those that there are can."""
+        """The rate against what two instances less could do, and what those that there are can."""
         _, rates = rates_since(memory.counts, seen)
         wanted = self._optimal(memory.true_per_s, rates)
         if operator not in wanted or operator not in memory.true_per_s:
             return None
         each, current = memory.true_per_s[operator], len(seen.serving(operator))
-        return Gauge(wanted[operator][1], each * max(0, current - 1), each * current)
+        return Gauge(wanted[operator][1], each * max(0, current - 2), each * current)
 
     def _optimal(
         self, true: Mapping[str, float], rates: Mapping[str, Rate]
@@ -95,6 +98,11 @@ class Ds2(Autoscaler):
             detail = f"{per_s:.2f} items/s reach {name}, an instance can do {true[name]:.2f}"
             targets[name] = target_of(current, max(1, instances), detail)
         return targets
+
+
+def is_significant(before: int, after: int) -> bool:
+    """``consider_change``: an operator gets more instances, or loses more than one."""
+    return after > before or after < before - 1
 
 
 def optimal_instances(
