@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
@@ -125,6 +126,16 @@ def test_a_job_that_gained_less_than_5_percent_is_skipped_for_an_hour(
     assert set(world.round()) == {f"{touched}.first", f"{touched}.second"}
     assert world.number("A.first") >= 11  # A keeps what it was given
     assert world.memory.skipped_until_s == skipped
+
+
+def test_a_job_without_any_utility_that_gains_none_is_skipped() -> None:
+    """Section 4.3.1: "utility increases <5%", and 0 stays 0."""
+    world = World({"A": 10, "B": 5}, start_s=0)
+    world.latency_ms |= {"A": math.inf, "B": 200.0}
+    world.capacity = dict.fromkeys(world.capacity, 0.33)
+    assert set(world.round()) == {"A.first", "A.second"}
+    world.until(60)
+    assert set(world.round()) == {"B.first", "B.second"}
 
 
 def test_the_black_list_expires() -> None:

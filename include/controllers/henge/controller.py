@@ -254,7 +254,7 @@ class _Round:
         if not fell:
             memory = replace(memory, just_reduced=False)
         note = f"; {trial.job} went from {trial.utility:.2f} to {after:.2f}"
-        if after < trial.utility * (1 + LEAST_GAIN):
+        if after < trial.utility * (1 + LEAST_GAIN) or after <= trial.utility:
             memory = memory.skipping(trial.job, self.observation.now_s + SKIP_S)
             note += f", skipped until {self.observation.now_s + SKIP_S:.0f} s"
         return memory, fell, note
