@@ -12,7 +12,7 @@ import pytest
 from include.controllers.autoscalers.hpa import Hpa, replicas
 from include.controllers.autoscalers.keda import Keda, counted_lag
 from include.testing.builders import a_setting
-from tests.autoscaler_world import asked_for, look, looked
+from tests.autoscaler_world import asked_for, look, looked, numbers
 
 HPA = Hpa(setting=a_setting())
 
@@ -48,7 +48,7 @@ def run(hpa, *looks):
         looked(15.0 * turn, look("O1", count, cpu=[share] * count))
         for turn, (count, share) in enumerate(looks)
     ]
-    return [numbers.get("O1") for numbers in asked_for(hpa, *observations)]
+    return [asked.get("O1") for asked in asked_for(hpa, *observations)]
 
 
 def test_a_scale_down_waits_for_the_highest_recommendation_of_300_s():
@@ -66,7 +66,6 @@ def test_a_scale_down_waits_for_the_highest_recommendation_of_300_s():
         (10, 12, 12),
         (100, 1, 1),  # "100 % of the currently running replicas can be removed"
         (3, 0, 1),
-        (101, 101, 100),  # above what it may have
     ],
 )
 def test_the_default_policies_limit_one_sync(current, wanted, limited):
@@ -86,6 +85,25 @@ def test_a_failed_read_recommends_nothing():
     later, targets = HPA.targets(memory, looked(15, look("O1", 2)))
     assert targets == {}
     assert later == memory
+
+
+@pytest.mark.parametrize(("count", "wanted"), [(1, 2), (5, 4)])
+def test_an_operator_outside_of_its_bounds_is_brought_back_unmeasured(count, wanted):
+    """horizontal.go, reconcileAutoscaler: "} else if currentReplicas > hpa.Spec.MaxReplicas {"
+    and "} else if currentReplicas < minReplicas {" stand before computeReplicasForMetrics."""
+    hpa = Hpa(setting=a_setting(), min_instances=2, max_instances=4)
+    for cpu in (None, 0.8):
+        memory, targets = hpa.targets(
+            hpa.initial_memory(), looked(0, look("O1", count, cpu=[cpu] * count))
+        )
+        assert numbers(targets) == {"O1": wanted}
+        assert memory.recommended == {"O1": ((0, count),)}
+
+
+def test_the_first_look_is_a_recommendation_even_where_nothing_is_read():
+    """horizontal.go, reconcileAutoscaler: "a.recordInitialRecommendation(currentReplicas, key)"
+    stands before the metrics."""
+    assert run(HPA, (5, None), *[(5, 0.2)] * 21) == [None] + [5] * 19 + [2] * 2
 
 
 KEDA = Keda(setting=a_setting())

@@ -79,19 +79,26 @@ class Replicas(Autoscaler):
     def targets(
         self, memory: HpaMemory, seen: Observation
     ) -> tuple[HpaMemory, dict[str, Recommendation]]:
+        """``reconcileAutoscaler``: bounds come first, what is within them is measured."""
         recommended, changed = dict(memory.recommended), dict(memory.changed)
         targets = dict[str, Recommendation]()
         for name in sorted(seen.operators):
             current = len(seen.serving(name))
-            advice = self.recommendation(name, seen) if current else None
-            if advice is None:
+            if not current:
                 continue
-            wanted, detail = advice
             # An HPA that is new takes what is there for its first recommendation.
             history = self._recent(recommended.get(name, ((seen.now_s, current),)), seen.now_s)
             changes = self._recent(changed.get(name, ()), seen.now_s)
-            recommended[name] = (*history, (seen.now_s, wanted))
-            wanted = self.normalised(seen.now_s, current, wanted, history, changes)
+            recommended[name] = history
+            wanted = min(max(current, self.min_instances), self.max_instances)
+            detail = f"{name} may have {self.min_instances} to {self.max_instances} instances"
+            if wanted == current:
+                advice = self.recommendation(name, seen)
+                if advice is None:
+                    continue
+                wanted, detail = advice
+                recommended[name] = (*history, (seen.now_s, wanted))
+                wanted = self.normalised(seen.now_s, current, wanted, history, changes)
             if wanted != current and self.rules:
                 changed[name] = (*changes, (seen.now_s, wanted - current))
             targets[name] = target_of(current, wanted, detail, *self.reasons)
@@ -101,8 +108,6 @@ class Replicas(Autoscaler):
         self, now_s: float, current: int, wanted: int, history: Timed, changes: Timed
     ) -> int:
         """The instances that count, by the rule for an object with or without ``behavior``."""
-        if not self.min_instances <= current <= self.max_instances:
-            return min(max(current, self.min_instances), self.max_instances)
         if self.rules is None:
             wanted = stabilised_without(now_s, wanted, history, self.stabilise_s)
             return limited_without(current, wanted, self.min_instances, self.max_instances)
