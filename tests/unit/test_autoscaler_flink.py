@@ -120,6 +120,17 @@ def test_since_1_8_only_sources_and_operators_behind_a_hash_are_aligned(version,
     assert instances == wanted
 
 
+@pytest.mark.parametrize("version", ["1.6", "1.9"])
+@pytest.mark.parametrize(("key_groups", "most"), [(0, 10), (128, 10), (8, 8)])
+def test_up_to_1_9_a_source_has_no_more_instances_than_partitions(version, key_groups, most):
+    """1.9.0, VertexInfo.updateMaxParallelism, with the partitions of a Kafka or Pulsar source:
+    "this.maxParallelism = Math.min(originalMaxParallelism, maxParallelism);"."""
+    rules = flink(target_share=1.0, restart_s=0.0, version=version,
+                  key_groups=key_groups, source_partitions=10)  # fmt: skip
+    assert rules.wanted("O1", vertex(2, 130, 20)) == most
+    assert rules.wanted("O1", vertex(2, 40, 20)) == most // 2, "the next that divides them"
+
+
 @pytest.mark.parametrize(
     ("version", "wanted"), [("1.9", 300), ("1.10", 240), ("1.11", 240), ("main", 300)]
 )

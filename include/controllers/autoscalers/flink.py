@@ -94,10 +94,10 @@ class Flink(Autoscaler):
     to half of them a number that divides them, as operators up to 1.9 choose it; with 0, any.
 
     ``version`` is that of the operator in what changed with it: the true rate and the alignment.
-    Since 1.8 only operators behind a hash (here: stateful ones) and sources are aligned, since 1.10
-    sources to their ``source_partitions``, since 1.11 with ``maximise_utilisation`` not only to
-    divisors. ``utilization_min`` and ``utilization_max`` (since 1.11) come before
-    ``boundary`` where they are set.
+    Up to 1.9 the ``source_partitions`` of a source bound its key groups, since 1.10 it is aligned
+    to them. Since 1.8 only operators behind a hash (here: stateful ones) and sources are aligned,
+    since 1.11 with ``maximise_utilisation`` not only to divisors. ``utilization_min`` and
+    ``utilization_max`` (since 1.11) come before ``boundary`` where they are set.
 
     Up to 1.9 the operator had no such wait (0): an operator that was scaled up last kept its
     instances for ``up_grace_s`` (3600 there; ``detectImmediateScaleDownAfterScaleUp``).
@@ -329,13 +329,17 @@ class Flink(Autoscaler):
     def wanted(self, name: str, one: Vertex) -> int:
         """``JobVertexScaler``: instances times the factor, within its limits, aligned."""
         target = self.capacity_per_s(one, self.target_share, restart=True)
+        groups = self.key_groups
+        partitions = self.source_partitions if name in self._paths.entries else 0
+        if partitions and ALIGNMENTS[self.version] is Alignment.HALF:
+            groups, partitions = min(groups or partitions, partitions), 0  # updateMaxParallelism
         scaling = Scaling(
             current=one.current,
             factor=min(max(target / one.true_per_s, 1 - self.most_down), 1 + self.most_up),
             lowest=min(one.current, self.min_instances),
             highest=max(one.current, self.max_instances),
-            key_groups=self.key_groups,
-            partitions=self.source_partitions if name in self._paths.entries else 0,
+            key_groups=groups,
+            partitions=partitions,
         )
         return scaled(scaling, self._alignment(name), maximise=self.maximise_utilisation)
 
