@@ -133,6 +133,46 @@ def test_a_new_host_takes_what_fits_nowhere_once_it_is_up():
     assert steps[3] == (MigrateInstance("b", "h3"),)
 
 
+PARTLY = {"A": 0.5, "B": 0.2, "C": 0.28}
+"""Where h1 has these and the only other host 0.25 to the target, B moves and C needs a new one."""
+
+
+@pytest.mark.parametrize("name", ["fugu-local", "fugu-sarsa"])
+def test_a_host_is_brought_down_to_the_target_though_a_part_has_to_wait(name):
+    """IV-A: "the load to move will be chosen larger so as to get done to the target utilization".
+
+    The part that waits moves once the grace period of the host is over.
+    """
+    world = World(name, {"h1": PARTLY, "h2": {"D": 0.35}}, successive=3, grace_s=10.0)
+    while not world.measure().steps:
+        pass
+    assert world.on == {"h1": {"A": 0.5, "C": 0.28}, "h2": {"D": 0.35, "B": 0.2}, "h3": {}}
+    assert world.measure().steps == ()
+    assert world.measure().actions == (MigrateInstance("c", "h3"),)
+
+
+def test_global_has_its_grace_period_though_a_part_has_to_wait():
+    """IV-A: "after each scaling decision the affected host is not touched for a certain period
+    of time, called grace period"."""
+    high = {"h1": PARTLY, "h2": {"D": 0.35}, "h3": {"E": 0.5, "F": 0.48}, "h4": {"G": 0.97}}
+    world = World("fugu-global", high | {"h5": {"H": 0.97}}, grace_s=10.0)
+    while not world.measure().steps:
+        pass
+    assert world.on["h2"] == {"D": 0.35, "B": 0.2}
+    assert world.measure().steps == ()
+    assert MigrateInstance("f", "h6") in world.measure().actions
+
+
+def test_a_host_that_is_not_measured_once_waits_on_for_a_new_one():
+    world = World("fugu-local", {"h1": {"A": 0.5, "B": 0.4}, "h2": {"C": 0.5}})
+    while not world.measure().steps:
+        pass
+    world.unread = {"h1"}
+    assert world.measure().steps == ()
+    world.unread = set()
+    assert world.measure().actions == (MigrateInstance("b", "h3"),)
+
+
 def test_local_releases_an_underloaded_host():
     world = World("fugu-local", IDLE)
     decisions = [world.measure() for _ in range(3)]

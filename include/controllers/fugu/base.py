@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from include.controllers.base import Setting
 from include.controllers.first_fit import start_first_fit
-from include.controllers.fugu.cluster import Cluster
+from include.controllers.fugu.cluster import Cluster, Placed
 from include.controllers.plan import Plan
 from include.model.decision import Decision, Reason, Why
 from include.model.errors import below_0
@@ -108,6 +108,13 @@ class Fugu:
         """Current grace periods, including those of hosts that this decision touched."""
         until_s = cluster.plan.now_s + self.grace_s
         return dict(graces) | {h: Grace(until_s, load) for h, load in cluster.touched.items()}
+
+    def waiting(
+        self, before: Iterable[str], placed: Mapping[str, Placed], plan: Plan
+    ) -> tuple[str, ...]:
+        """Hosts whose operators wait for a new one: also those in grace or not measured now."""
+        kept = [host for host in before if host in plan.free and host not in placed]
+        return (*kept, *(host for host, result in placed.items() if result is Placed.WAITS))
 
     def streak(self, before: int, load: float) -> int:
         """Successive violations: positive of the upper threshold, negative of the lower one."""

@@ -122,7 +122,7 @@ class Cluster:
         return {host: self._outcome(host, outcomes, target) for host, outcomes in results.items()}
 
     def _outcome(self, host: str, outcomes: set[Placed], target: float) -> Placed:
-        for placed in (Placed.MOVED, Placed.WAITS, Placed.ALL_LEASED):
+        for placed in (Placed.WAITS, Placed.MOVED, Placed.ALL_LEASED):
             if placed in outcomes:
                 return placed
         return Placed.REFUSED if self.loads[host] > target else Placed.NOT_NEEDED

@@ -95,11 +95,12 @@ class FuguSarsa(Fugu):
                     tables[host] = decided(tables[host], None)
             step = tables[host].last
             chosen[host] = step.action if step else NONE
-        waiting = self._scale_out(cluster, tables, [h for h, a in chosen.items() if a == OUT])
+        placed = self._scale_out(cluster, tables, [h for h, a in chosen.items() if a == OUT])
         under = [host for host, action in chosen.items() if action == IN]
         self._scale_in(cluster, tables, sorted(under, key=lambda host: loads[host]))
         graces = self.with_touched(graces, cluster)
         early = {host: n for host, n in streaks.items() if 0 < abs(n) < self.successive}
+        waiting = self.waiting(memory.waiting, placed, plan)
         return SarsaMemory(memory.measurement, tables, graces, waiting, early), waits
 
     def _decided(self, table: Table | None, load: float, learning: Learning) -> Table:
@@ -111,8 +112,8 @@ class FuguSarsa(Fugu):
 
     def _scale_out(
         self, cluster: Cluster, tables: dict[str, Table], hosts: list[str]
-    ) -> tuple[str, ...]:
-        """Returns the hosts whose operators wait for a new host."""
+    ) -> dict[str, Placed]:
+        """Bring hosts down to the target; what placement refused has a penalty."""
         because = {host: _because(cluster, tables[host], host) for host in hosts}
         results = cluster.scale_out(because, self.target)
         for host, placed in results.items():
@@ -120,7 +121,7 @@ class FuguSarsa(Fugu):
                 tables[host] = _refused(tables[host])
             elif placed is Placed.ALL_LEASED:  # not a wrong decision, and without an outcome
                 tables[host] = decided(tables[host], None)
-        return tuple(host for host, placed in results.items() if placed is Placed.WAITS)
+        return results
 
     def _scale_in(self, cluster: Cluster, tables: dict[str, Table], hosts: list[str]) -> None:
         for host in hosts:

@@ -71,7 +71,7 @@ class FuguLocal(Fugu):
                 cluster.scale_in(host, Why(Reason.UTILISATION_LOW, sentence))
         graces = self.with_touched(graces, cluster)
         streaks = {host: n for host, n in streaks.items() if n and host not in graces}
-        waits = tuple(host for host, result in placed.items() if result is Placed.WAITS)
+        waits = self.waiting(memory.waiting, placed, plan)
         return LocalMemory(memory.measurement, streaks, graces, waits), waiting
 
 
@@ -113,9 +113,10 @@ class FuguGlobal(Fugu):
                 f"{least} uses least, {cluster.loads[least]:.2f}"
             )
             released = cluster.scale_in(least, Why(Reason.UTILISATION_LOW, sentence))
-        if (released or cluster.touched) and not waiting:
-            return GlobalMemory(memory.measurement, 0, observation.now_s + self.grace_s), waits
-        return GlobalMemory(memory.measurement, streak, memory.grace_until_s, waiting), waits
+        grace_until_s = memory.grace_until_s
+        if released or cluster.touched:
+            streak, grace_until_s = 0, observation.now_s + self.grace_s
+        return GlobalMemory(memory.measurement, streak, grace_until_s, waiting), waits
 
     def _scale_out(self, cluster: Cluster, average: float, streak: int) -> bool:
         """Returns whether operators still wait for a new host."""
