@@ -190,6 +190,32 @@ def test_what_an_instance_that_leaves_had_to_do_may_stay(keeps: bool, total: flo
     assert after.total[0, 0] == pytest.approx(total, abs=0.02)
 
 
+@pytest.mark.parametrize("chosen", [Weierstrass(), Ekf(r=(0.01,)), replace(EKF, keeps_total=True)])
+def test_an_operator_that_is_not_measured_once_keeps_its_filter(chosen) -> None:
+    """Section 2.2: lambda has "all other values Z_i" with i <= t; bootstrapping is that "After the
+    initiation of the operator instances" (2.4)."""
+    memory, other = chosen.initial(), replace(measured(30.0, [0.2]), operators=("P",))
+    for i in range(60):
+        memory, before = chosen.step(memory, measured(i * PERIOD_S, [[0.2], [0.4]]))
+    memory, _ = chosen.step(memory, replace(other, instances=("p1",)))
+    _, after = chosen.step(memory, measured(30.5, [[0.8], [0.8]]))
+    assert after.usable.all()
+    assert before.total[0, 0] < after.total[0, 0] < 1.5
+
+
+@pytest.mark.parametrize("keeps", [False, True])
+def test_an_instance_that_is_not_read_once_keeps_its_filter(keeps: bool) -> None:
+    """It has not left, so nobody takes its part of the total over."""
+    ekf = Ekf(r=(0.01,), a=(0.0,), b=(0.0,), keeps_total=keeps)
+    memory = ekf.initial()
+    for i in range(60):
+        memory, _ = ekf.step(memory, measured(i * PERIOD_S, [[0.2], [0.2], [0.8]]))
+    gap = replace(measured(30.0, [[0.2], [0.2]]), unread=frozenset({"i3"}))
+    memory, _ = ekf.step(memory, gap)
+    _, after = ekf.step(memory, measured(30.5, [[0.2], [0.2], [0.8]]))
+    assert after.total[0, 0] == pytest.approx(1.2, abs=0.02)
+
+
 def test_a_step_of_the_rate_is_believed_before_it_is_measured() -> None:
     rates = [2.0] * 60 + [6.0]
     filtered, _ = averages(EKF, [[0.2]] * 61, rates)

@@ -8,7 +8,7 @@ import pytest
 from msgspec import structs
 from pydantic import TypeAdapter
 
-from include.controllers.pvldb127.filtered import FILTERS, Filtered
+from include.controllers.pvldb127.filtered import FILTERS, Filtered, measure
 from include.controllers.pvldb127.rules import Utilisation
 from include.model.decision import Decision, LeaseHost, ReleaseHost, StartInstance, StopInstance
 from include.model.host import HostFlavor
@@ -150,6 +150,11 @@ def test_an_empty_machine_is_given_back() -> None:
 
 def test_what_was_not_read_is_left_alone() -> None:
     assert decide(Filtered(setting=SETTING), cluster(10.0, None, None)).actions == ()
+
+
+def test_an_instance_that_was_not_read_is_named() -> None:
+    of = measure(cluster(10.0, 0.9, None), 0.5)
+    assert (of.instances, of.unread) == (("i1",), {"i2"})
 
 
 def test_no_memory_metric_leaves_the_cpu() -> None:

@@ -244,6 +244,7 @@ def measure(seen: Observation, since_s: float) -> Measured | None:
     starting: list[int] = []
     rates: list[float] = []
     names: list[str] = []
+    unread: set[str] = set()
     owner: list[int] = []
     rows: list[tuple[float, ...]] = []
     for name, sample in sorted(seen.operators.items()):
@@ -253,7 +254,9 @@ def measure(seen: Observation, since_s: float) -> Measured | None:
         complete = [row for row in read if row is not None]
         if not complete or since_s <= 0:
             continue
-        names += [one.instance for one, row in zip(ready, read, strict=True) if row is not None]
+        both = list(zip(ready, read, strict=True))
+        names += [one.instance for one, row in both if row is not None]
+        unread |= {one.instance for one, row in both if row is None}
         rows += complete
         owner += [len(operators)] * len(complete)
         operators.append(name)
@@ -272,4 +275,5 @@ def measure(seen: Observation, since_s: float) -> Measured | None:
         instances=tuple(names),
         operator_of=np.array(owner, dtype=np.int64),
         z=np.array([*chain.from_iterable(rows)]).reshape(len(rows), metrics),
+        unread=frozenset(unread),
     )

@@ -79,7 +79,8 @@ class Measured:
 
     ``z`` (instances, metrics) is the measured state and ``rate`` (operators,) the items per
     second that arrive for the operator: D of the paper. ``starting`` (operators,) counts instances
-    that are not ready: they belong to B and do nothing yet.
+    that are not ready: they belong to B and do nothing yet. ``unread`` are ready ones of these
+    operators without a reading.
     """
 
     t_s: float
@@ -90,6 +91,7 @@ class Measured:
     operator_of: NDArray[np.int64]
     """(instances,): index into ``operators``, ascending."""
     z: F64
+    unread: frozenset[str] = frozenset()
 
     @property
     def metrics(self) -> int:

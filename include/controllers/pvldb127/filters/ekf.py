@@ -8,7 +8,8 @@ kept as sums, so the memory does not grow with it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,8 @@ from include.controllers.pvldb127.filters.base import (
     Regression,
 )
 
+COLUMNS = ("instances", "operators_of", "begun_s", "measurements", "z", "x", "p")
+"""The fields of the memory that have a row for each instance."""
 NEW = -1
 """The count of a filter that has taken in nothing yet."""
 
@@ -66,7 +69,7 @@ class Ekf:
             u /= np.bincount(measured.operator_of, minlength=len(names))[:, None]
         rows = _Rows.of(memory, measured)
         if self.keeps_total and memory.instances != measured.instances:
-            rows.take_over(memory.operators_of, measured)
+            rows.take_over(memory, measured)
         models = {name: memory.models[name] for name in names if name in memory.models}
         fits = self._fits(memory, measured, rows, u)
         self._filter(measured, rows, u, models)
@@ -84,9 +87,9 @@ class Ekf:
             rate=dict(zip(names, rates, strict=True)),
             models=models,
             fits=fits,
-            **rows.plain(measured, with_z=bool(fits)),
+            **rows.plain(measured),
         )
-        return kept, _gathered(measured, rows.x, seasoned)
+        return with_unread(kept, memory, measured), _gathered(measured, rows.x, seasoned)
 
     def _fits(
         self, memory: EkfMemory, measured: Measured, rows: _Rows, u: F64
@@ -128,6 +131,25 @@ class Ekf:
         q = process_noise(p0.mean(axis=0), np.diag(self.r[:m]), self.q_floor)
         a, b = (self.a[:m], self.b[:m]) if fit is None else least_squares(fit)
         return Model(a=tuple(a), b=tuple(b), q=tuple(q.ravel().tolist()))
+
+
+def with_unread(now: EkfMemory, before: EkfMemory, measured: Measured) -> EkfMemory:
+    """With the operators and instances that were not measured now, as they were."""
+    both = enumerate(zip(before.operators_of, before.instances, strict=True))
+    rows = [i for i, (of, one) in both if of not in now.rate or one in measured.unread]
+    if not rows:
+        return now
+
+    kept = dict[str, Any]()
+    for name in ("rate", "models", "fits"):
+        others = {of: one for of, one in getattr(before, name).items() if of not in now.rate}
+        kept[name] = others | getattr(now, name)
+    for name in COLUMNS:
+        values = getattr(before, name)
+        width = len(values) // len(before.instances)
+        unread = chain.from_iterable(values[i * width : (i + 1) * width] for i in rows)
+        kept[name] = (*getattr(now, name), *unread)
+    return replace(now, **kept)
 
 
 def predict(x: F64, p: F64, u: F64, a: F64, b: F64, q: F64) -> tuple[F64, F64]:
@@ -179,7 +201,7 @@ class _Rows:
         stored = (
             np.array(memory.begun_s, dtype=float),
             np.array(memory.measurements, dtype=np.int64),
-            np.array(memory.z or (0.0,) * n * m, dtype=float).reshape(n, m),
+            np.array(memory.z, dtype=float).reshape(n, m),
             np.array(memory.x, dtype=float).reshape(n, m),
             np.array(memory.p, dtype=float).reshape(n, m, m),
         )
@@ -194,12 +216,11 @@ class _Rows:
         rows.begun_s[~known], rows.count[~known] = measured.t_s, NEW
         return rows
 
-    def take_over(self, before: tuple[str, ...], measured: Measured) -> None:
-        """Raise the states of those that stay to the total with those that have left.
-
-        ``before`` has the operator of every instance at the last measurement.
-        """
+    def take_over(self, memory: EkfMemory, measured: Measured) -> None:
+        """Raise the states of those that stay to the total with those that have left."""
         stay = np.bincount(measured.operator_of, self.known, len(measured.operators))
+        both = zip(memory.operators_of, memory.instances, strict=True)
+        before = [of for of, one in both if one not in measured.unread]
         had = np.array([before.count(name) for name in measured.operators])
         share = np.divide(had, stay, out=np.ones(len(stay)), where=stay > 0)
         through = self.count == 0
@@ -215,14 +236,14 @@ class _Rows:
         self.x[dead] += i * z[dead]
         self.p[dead] += i[:, :, None] * z[dead][:, :, None] * z[dead][:, None, :]
 
-    def plain(self, measured: Measured, *, with_z: bool) -> dict[str, tuple[Any, ...]]:
-        """The rows as fields of the memory; only a regression needs the last z."""
+    def plain(self, measured: Measured) -> dict[str, tuple[Any, ...]]:
+        """The rows as fields of the memory."""
         return {
             "instances": measured.instances,
             "operators_of": tuple(measured.operators[o] for o in measured.operator_of.tolist()),
             "begun_s": tuple(self.begun_s.tolist()),
             "measurements": tuple(self.count.tolist()),
-            "z": tuple(measured.z.ravel().tolist()) if with_z else (),
+            "z": tuple(measured.z.ravel().tolist()),
             "x": tuple(self.x.ravel().tolist()),
             "p": tuple(self.p.ravel().tolist()),
         }

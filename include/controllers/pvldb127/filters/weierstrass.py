@@ -32,7 +32,7 @@ class Weierstrass:
         count = measured.count()
         averages = measured.total(measured.z) / count[:, None]
         before = memory.of if memory.metrics == measured.metrics else {}
-        kept: dict[str, tuple[float, ...]] = {}
+        kept = dict(before)  # also of operators that were not measured now
         smooth = np.empty_like(averages)
         width = 1 + measured.metrics
         for i, name in enumerate(measured.operators):
