@@ -189,7 +189,7 @@ class TestWhatAPauseOfTheJobCosts:
     ("seeds", "of", "pause", "counted"),
     [
         (
-            [1, 2, 3],
+            [1, 2, 3, 4, 5, 6],
             "manufacturing",
             "pause_on_start_s: {0}\npause_on_stop_s: {0}",
             ("scaling_activity", "activity", ("upscaling", "downscaling")),
