@@ -309,6 +309,7 @@ class TestLeases:
             # The next BTU is billed in any case.
             (15.0, 20.0, 0.0, 30.0, 15.0, True),
             (15.0, 20.0, 0.0, 600.0, 15.0, False),
+            (60.0, 20.0, 0.0, 30.0, -30.0, True),
         ],
     )
     def test_a_host_that_cannot_drain_in_time_stays_for_its_next_btu(

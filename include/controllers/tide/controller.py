@@ -189,12 +189,15 @@ class Tide:
         """Whether the host's BTU ends soon and the host can be empty by then.
 
         A new host stays at least STAYS_S. A host with less time than a drain stays, because its
-        next BTU is billed anyway. If a BTU is shorter than a drain and a tick, a host may go at any
-        time. Last instances start elsewhere one tick before it is cleared, except where they start
-        with the whole job: that would be two restarts, and the next decision may keep the host.
+        next BTU is billed anyway. If a BTU is shorter than a drain and a tick, a host may go until
+        its end; if another one begins before every decision, at any time. Last instances start
+        elsewhere one tick before it is cleared, except where they start with the whole job: that
+        would be two restarts, and the next decision may keep the host.
         """
         if not host.up or plan.now_s - host.ordered_s < self._stays_s:
             return False
+        if self.setting.btu_s < self.interval_s:
+            return True
         left_s = host.paid_until_s - plan.now_s
         drain_s = self._drain_s(job_s)
         latest_s = drain_s if drain_s + self.interval_s <= self.setting.btu_s else 0.0
