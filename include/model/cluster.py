@@ -18,7 +18,7 @@ from include.model.decision import (
     StartInstance,
     StopInstance,
 )
-from include.model.host import Capacity, HostFlavor
+from include.model.host import Capacity, HostFlavor, btus_to_pay
 from include.model.observation import HostSample, InstanceSample, Observation
 from include.model.topology import Topology
 
@@ -130,7 +130,8 @@ class PlannedCluster:
 
     def _prolong(self, host: str) -> Iterator[str]:
         if host in self.hosts:
-            paid_until_s = self.hosts[host].paid_until_s + self.btu_s
+            paid_until_s = self.hosts[host].paid_until_s
+            paid_until_s += self.btu_s * btus_to_pay(paid_until_s, self.observed.now_s, self.btu_s)
             self.hosts[host] = structs.replace(self.hosts[host], paid_until_s=paid_until_s)
         else:
             yield f"there is no lease of {host} to prolong"

@@ -55,7 +55,7 @@ class LeaseHost:
 
 @dataclass(frozen=True, slots=True)
 class ProlongLease:
-    """Pay for one more BTU."""
+    """Pay for one more BTU, and for those that have begun since the last that was paid."""
 
     host: str
 

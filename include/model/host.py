@@ -58,6 +58,11 @@ class Capacity:
         return Capacity(self.cpu_cores + op.cpu_cores, self.memory_mb + op.memory_mb)
 
 
+def btus_to_pay(paid_until: float, now: float, btu: float) -> int:
+    """BTUs that a lease is prolonged by: those that have begun since, and one at least."""
+    return max(1, int((now - paid_until) // btu) + 1)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PriceBook:
     """How a lease is billed: whole BTUs from the order, each at ``price_per_btu``.

@@ -185,6 +185,12 @@ def test_a_migration_moves_the_instance_and_prolonging_pays_a_btu(testbed):
     assert observation.hosts[leased.subject].paid_until_s == 60 + 2 * 600
 
 
+def test_prolonging_pays_the_btus_that_have_begun(testbed):
+    """A BTU of 600 s that ended at 600 s; at 1250 s the third has begun."""
+    apply_at(testbed, 1250, ProlongLease("host-1"))
+    assert testbed.observe().hosts["host-1"].paid_until_s == 1800
+
+
 @pytest.mark.parametrize(
     "action",
     [

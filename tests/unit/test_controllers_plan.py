@@ -14,7 +14,7 @@ from include.model.decision import (
     StopInstance,
     Why,
 )
-from include.model.host import Capacity
+from include.model.host import Capacity, btus_to_pay
 from include.testing.builders import (
     a_host,
     a_setting,
@@ -103,6 +103,14 @@ def test_a_lease_that_ended_between_two_decisions_is_kept_and_said_so() -> None:
     plan = a_plan(hosts=[a_host("h1", paid_until_s=55.0)], now_s=60.0)
     plan.keep_leases(0.0)
     assert plan.decision(why()).because == "prolong 1; h1 is kept: its BTU ended 5 s ago"
+
+
+@pytest.mark.parametrize(
+    ("left_s", "btus"), [(60.0, 1), (0.0, 1), (-59.0, 1), (-60.0, 2), (-90.0, 2), (-130.0, 3)]
+)
+def test_a_lease_is_prolonged_by_the_btus_that_have_begun(left_s: float, btus: int) -> None:
+    """A BTU of 60 s; one that is longer than the interval of decisions is one."""
+    assert btus_to_pay(600.0 + left_s, 600.0, 60.0) == btus
 
 
 def test_it_says_what_it_has_started_and_which_hosts_leave() -> None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from include.model.decision import Decision, LeaseHost, MigrateInstance, Outcome
 from include.model.errors import StoreError, TestbedError
+from include.model.host import btus_to_pay
 from include.model.observation import HostSample, InstanceSample, Observation, OperatorSample
 from include.testbeds.actions import Actuator, carry_out
 from include.testbeds.base import ACTS, Testbed
@@ -181,7 +182,8 @@ class RealTimeTestbed(Testbed, Actuator[H, I]):
         return host
 
     def prolong(self, host: H) -> None:
-        host.paid_until_s += self._record.config.btu_s
+        btu_s = self._record.config.btu_s
+        host.paid_until_s += btu_s * btus_to_pay(host.paid_until_s, self._now_s, btu_s)
         self._record.log("host_prolonged", host=host.name)
 
     def release(self, host: H) -> None:

@@ -8,6 +8,7 @@ from operator import itemgetter
 from typing import Any, ClassVar
 
 from include.model.decision import LeaseHost
+from include.model.host import btus_to_pay
 from include.testbeds.base import TestbedConfig
 from include.testbeds.columns import as_columns
 from include.testbeds.snapshots import StoredState
@@ -90,7 +91,8 @@ class VirtualCloud(StoredState):
             instance.ready_us = 0
 
     def prolong(self, host: VirtualHost, now_us: int) -> None:
-        host.paid_until_us += us(self.config.btu_s)
+        btu_us = us(self.config.btu_s)
+        host.paid_until_us += btu_us * btus_to_pay(host.paid_until_us, now_us, btu_us)
         self.log(now_us, "host_prolonged", host=host.name)
 
     def release(self, host: VirtualHost, now_us: int) -> None:
