@@ -20,7 +20,7 @@ from include.controllers.autoscalers.daedalus import (
     scale_out,
 )
 from include.testing.builders import a_setting
-from tests.autoscaler_world import instances_under
+from tests.autoscaler_world import asked_for, flowing, instances_under, looked
 
 DAEDALUS = Daedalus(setting=a_setting())
 
@@ -112,9 +112,17 @@ def test_a_line_goes_on_and_never_below_nothing():
     assert forecast.line([4.0], 2) == [4.0, 4.0]
 
 
+def test_in_the_first_five_minutes_only_what_must_be():
+    """execution_manager.py: "self.last_rescale = time.time()-300", and ten minutes from there."""
+    looks = enumerate(flowing("O1", [(900, 900, 0.375)] * 6, count=4))
+    asked = asked_for(DAEDALUS, *(looked(60.0 * minute, o1) for minute, o1 in looks))
+    assert asked == [{}] * 5 + [{"O1": 2}, {}]
+
+
 def test_a_load_above_capacity_is_answered_at_once_and_then_left_alone():
-    """25/s of instances of 10/s each: three."""
+    """25/s of instances of 10/s each: three. Nothing is learned of the first two minutes
+    (capacity.py: "uptime[uptime.values < 120000]")."""
     counts = instances_under(lambda _: 25 * 60, DAEDALUS, 40, each=600)
-    assert counts[0] == 1
-    assert set(counts[1:]) <= {3, 4}
+    assert counts[:2] == [1, 1]
+    assert set(counts[2:]) <= {3, 4}
     assert counts[-1] == 3

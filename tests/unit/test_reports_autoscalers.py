@@ -56,7 +56,7 @@ def test_a_rule_leaves_alone_what_is_within_its_bounds(name: str) -> None:
 
 
 def test_daedalus_shows_what_its_instances_were_able_to_do() -> None:
-    gauge, _ = watched("daedalus", SURGE[:2], 2)
+    gauge, _ = watched("daedalus", SURGE[:3], 2)
     assert (gauge.value, gauge.high) == pytest.approx((200 / 60, 100 / 60))
 
 

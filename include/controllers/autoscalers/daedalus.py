@@ -26,7 +26,9 @@ LINE_S = 600.0
 RECOVER_S = 600.0
 """A scale-out shall have caught up after so long (recovery_time.py, execution_manager.py)."""
 WARM_UP_S = 120.0
-"""Nothing is learned for so long after a change (capacity.py)."""
+"""Nothing is learned for so long after the start of the job, or a change (capacity.py)."""
+BEGINS_S = -300.0
+"""When it takes itself to have rescaled last as a run begins (execution_manager.py)."""
 CHECKPOINT_S = 10
 """``PredictRecoveryTime``: messages since the last checkpoint are processed again."""
 NEVER_S = 3600
@@ -71,7 +73,7 @@ class OperatorHistory:
     each: float = 0.0
     workload: tuple[float, ...] = ()
     forecast: tuple[float, ...] = ()
-    rescaled_s: float = -1e9
+    rescaled_s: float = BEGINS_S
 
     def with_capacity(self, instances: int, per_s: float) -> OperatorHistory:
         """``update_capacity_models``: what was observed fades by half."""
@@ -184,7 +186,7 @@ class Daedalus(Autoscaler):
             error = percentage_error(
                 rate.arrived_per_s, histories.get(name, OperatorHistory()).forecast
             )
-            now = self._analysed(histories.get(name, OperatorHistory()), rate, current, seen.now_s)
+            now = self._analysed(histories.get(name, OperatorHistory()), rate, current, seen)
             since_s = seen.now_s - now.rescaled_s
             if since_s >= self.wait_s and now.capacity_per_s(current) > 0:
                 lag = seen.operators[name].waiting_items
@@ -213,14 +215,14 @@ class Daedalus(Autoscaler):
         return Gauge(rate.arrived_per_s, high=history.capacity_per_s(current) or None)
 
     def _analysed(
-        self, history: OperatorHistory, rate: Rate, current: int, now_s: float
+        self, history: OperatorHistory, rate: Rate, current: int, seen: Observation
     ) -> OperatorHistory:
         """The line, capacities and a forecast after one more look."""
         workload = (*history.workload, rate.arrived_per_s)[-KEPT:]
         steps = int(HORIZON_S / self.interval_s) + 1
         ahead = tuple(forecast.autoregressive(workload, steps))
         history = replace(history, workload=workload, forecast=ahead)
-        warm = now_s - history.rescaled_s >= WARM_UP_S
+        warm = seen.now_s - max(history.rescaled_s, seen.job_started_s) >= WARM_UP_S
         if not warm or rate.busy_share is None or rate.busiest_share is None or not rate.ready:
             return history
         each = rate.completed_per_s / rate.ready
