@@ -71,9 +71,9 @@ def run(
     return replay_operators(of or job(), operators, LOAD, conditions, build)
 
 
-@pytest.mark.parametrize("controller", ["ds2", "threshold"])
+@pytest.mark.parametrize(("controller", "options"), [("ds2", {"factor": 2.0}), ("threshold", {})])
 def test_a_policy_does_what_it_does_on_the_real_job(
-    operators: JobGraph, exported: Path, controller: str
+    operators: JobGraph, exported: Path, controller: str, options: dict[str, float]
 ) -> None:
     """The job was recorded with two instances of everything; here it runs under another policy."""
     folder = exported.parent
@@ -82,14 +82,15 @@ def test_a_policy_does_what_it_does_on_the_real_job(
     )
     spec = (folder / "spec.yaml").read_text()
     spec = spec.replace("calibration.yaml", "calibration_real.yaml")
-    spec = spec.replace("{name: fixed, instances_each: 2}", controller)
+    spec = spec.replace("{name: fixed, instances_each: 2}", str({"name": controller} | options))
     (folder / f"{controller}.yaml").write_text(spec)
     session = Session.open(resolve(runs_in_file(folder / f"{controller}.yaml")[0]))
     session.deploy()
     session.run(0, 7200)
     queue = as_text(session.loop.testbed.take_measurements()["queue"])
     real = np.array(queue["instances"], dtype=float).reshape(-1, 3).sum(axis=1)
-    assert run(operators, controller).instances.mean() == pytest.approx(real.mean(), rel=0.05)
+    replayed = run(operators, controller, **options)
+    assert replayed.instances.mean() == pytest.approx(real.mean(), rel=0.05)
 
 
 def test_nothing_is_late_while_nothing_changes(operators: JobGraph) -> None:
@@ -103,10 +104,11 @@ def test_nothing_is_late_while_nothing_changes(operators: JobGraph) -> None:
 def test_a_scaling_takes_the_job_down(operators: JobGraph) -> None:
     """What comes then waits for the job, so the first record is late by all of it."""
     whole = job(restart=DOWN)
-    scaled = run(operators, "ds2", of=whole)
+    scaled = run(operators, "ds2", of=whole, factor=2.0)
     late_s = scaled.latency_s - QUIET_LATENCY_S
     assert late_s.max() > 5
-    deployed = run(operators, "ds2", replace(CONDITIONS, redeploy_s=60.0), of=whole)
+    redeployed = replace(CONDITIONS, redeploy_s=60.0)
+    deployed = run(operators, "ds2", redeployed, of=whole, factor=2.0)
     assert (deployed.latency_s - QUIET_LATENCY_S).max() == pytest.approx(60, abs=STEP_S)
 
 
@@ -270,7 +272,7 @@ def test_policies_by_busy_time_are_no_guess_where_operators_were_recorded(
 
 def test_a_backtest_replays_operators_too(recorded: Path) -> None:
     """Fixed at what was recorded; busy time of the job stands in for its CPU without operators."""
-    asked = ("backtest", str(recorded), "--against", str(recorded), "--controller", "ds2")
+    asked = ("backtest", str(recorded), "--against", str(recorded), "--controller", "drs")
     by_operator = said(*asked, "--seeds", "1", "--edges", EDGES)
     assert re.search(r"mean instances +3\.\d+ ", by_operator), by_operator
     assert said(*asked, "--seeds", "1") != by_operator
