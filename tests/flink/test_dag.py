@@ -99,7 +99,7 @@ def kill_a_host(run: Run, dag: DagProcess, journal: Path) -> str:
     dag.wait_until(is_half_over, 60 * MINUTES + DEADLINE_S)
     os.link(folder / "journal.jsonl", journal)
     instances = read_json(folder / "state.json")["fleet"]["instances"]
-    name = f"host-{next(one['host'] for one in instances if one['ready_s'] is not None)}"
+    name = f"host-{next(one['host'] for one in instances.values() if one['ready_s'] is not None)}"
     processes_of(run.spec.run_id)[name].end(first=signal.SIGKILL)
     return name
 
