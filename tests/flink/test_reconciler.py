@@ -11,7 +11,7 @@ from include.testbeds.flink import reconciler
 from include.testbeds.flink.calibration import FlinkCalibration
 from include.testbeds.flink.fleet import FlinkFleet, FlinkHost, FlinkInstance, wanted
 from include.testbeds.flink.reconciler import FlinkReconciler
-from include.testbeds.flink.rest import NoAnswerError
+from include.testbeds.flink.rest import NOT_YET, NoAnswerError
 from include.testbeds.flink.state import FlinkState
 from include.testbeds.live.processes import DetachedProcess
 from tests.flink.flink_run import configured
@@ -115,6 +115,27 @@ def test_an_order_for_what_runs_is_settled_without_a_start_of_the_job(flink, sta
     assert {one.name for one in state.fleet.instances.values()} == {"back-2", "end-3", "front-4"}
     assert state.names["g1"]["front"] == ["front-4"]
     assert "event" not in state.journal.read(0)[0]
+
+
+@pytest.mark.parametrize(("until_s", "expected"), [(40, "rescale_held_up"), (20, "rescale_late")])
+def test_a_rescale_is_held_up_whose_checkpoint_could_not_begin_most_of_the_time(
+    flink, state, monkeypatch, until_s, expected
+):
+    """Of its sixty seconds; then a checkpoint begins that is not complete when they are over."""
+    passed_s = 0.0
+    monkeypatch.setattr(FlinkState, "now_s", lambda state: passed_s)
+    monkeypatch.setattr(reconciler, "TRIGGER_EVERY_S", -1.0)
+    flink.initializing = lambda: ["S", "front"] if passed_s < until_s else []
+    flink.checkpoint_failure = lambda trigger: NOT_YET[0] if passed_s < until_s else None
+    order(state, 4, "front")
+    settler = FlinkReconciler(state)
+    while not state.journal.read(0)[0]:
+        settler.reconcile()
+        passed_s += 1
+    (event,) = state.journal.read(0)[0]["event"]["event"]
+    assert event == expected
+    detail = state.journal.read(0)[0]["event"]["detail"][0]
+    assert ("S, front" in detail) == (expected == "rescale_held_up")
 
 
 def test_what_already_runs_elsewhere_stays_ready_when_its_host_is_lost(flink, state):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from signal import SIGKILL
 
@@ -410,26 +411,25 @@ class FlinkReconciler:
         limit_s = state.calibration.rescale_within_s
         if passed_s > limit_s:
             detail = f"the job was not up {limit_s:g} s after it was asked for {rescale.cause}"
-            if names := self._held_up_by(rescale):
-                detail += f"; Flink still hands {names} what the start before had left in buffers"
-            state.event("rescale_held_up" if names else "rescale_late", "job", detail)
+            held_up = 2 * (rescale.held_up_until_s - rescale.asked_s) > limit_s * state.clock.scale
+            if held_up:
+                names = ", ".join(rescale.held_up_by)
+                detail += f"; Flink handed {names} what the start before had left in buffers"
+            state.event("rescale_held_up" if held_up else "rescale_late", "job", detail)
             self._settled_at = time.monotonic()
             state.rescale = None
         elif rescale.done and passed_s > AGAIN_AFTER_S and self._refused(rescale):
             state.rescale = None
 
-    def _held_up_by(self, rescale: Rescale) -> str:
+    def _note_held_up(self, rescale: Rescale) -> None:
         """Whose tasks are not through what was in buffers: until then no checkpoint can begin.
 
         They work it off, or wait for those after them to do so and take what they put out: Flink
         calls both initializing (2.2.1, `StreamTask.restoreStateAndGates`).
         """
-        if rescale.done:
-            return ""
-        try:
-            return ", ".join(self._state.rest.initializing())
-        except NoAnswerError:
-            return ""
+        with suppress(NoAnswerError):
+            if names := self._state.rest.initializing():
+                rescale.held_up_by, rescale.held_up_until_s = names, self._state.now_s()
 
     def _refused(self, rescale: Rescale) -> bool:
         """Whether Flink leaves the job as it is: it was asked again, or slots are missing."""
@@ -450,7 +450,9 @@ class FlinkReconciler:
         if failure is None:
             return
         if failure:
-            if not rescale.troubled and not too_early(failure):
+            if too_early(failure):
+                self._note_held_up(rescale)
+            elif not rescale.troubled:
                 rescale.troubled = True
                 state.event("checkpoint_failed", "job", failure[-200:])
             rescale.trigger = ""

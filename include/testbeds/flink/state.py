@@ -76,6 +76,9 @@ class Rescale:
     trigger: str = ""
     done: bool = False
     """Its checkpoint is complete."""
+    held_up_by: list[str] = field(default_factory=list)
+    """Sources and operators with tasks that kept its checkpoint from beginning."""
+    held_up_until_s: float = 0.0
     troubled: bool = False
 
 
