@@ -180,24 +180,27 @@ def test_totals_with_pauses_and_stalls_beyond_their_intervals() -> None:
 
 
 def test_pauses_that_differ() -> None:
-    lowest, cells = stated(r"is the lowest in (\d+) of (\d+) cells", "docs/tide.md")
-    for figure in (f"strict_{TOTAL}", "items_in_pauses"):
+    lowest, cells, fewest = stated(
+        r"is the lowest in (\d+) of (\d+) cells, and items in pauses are the fewest in (\d+)",
+        "docs/tide.md",
+    )
+    for figure, told in ((f"strict_{TOTAL}", lowest), ("items_in_pauses", fewest)):
         by = table("tide_pauses_apart").pivot_table(
             index=["conditions", *CELL], columns="controller", values=figure
         )
         by = by.dropna()  # threshold does not look at prices, and has those of every BTU
         best = by.drop(columns="tide").min(axis=1)
-        assert (int((by["tide"] < best).sum()), len(by)) == (lowest, cells)
+        assert (int((by["tide"] < best).sum()), len(by)) == (told, cells)
 
 
 def test_loads_that_do_not_come_back() -> None:
-    lowest, cells = stated(r"lowest in (\d+) of (\d+), 0\.71 of that of the best", "docs/tide.md")
+    lowest, cells = stated(r"lowest in (\d+) of (\d+), 0\.72 of that of the best", "docs/tide.md")
     by = table("tide_long").pivot_table(
         index=["conditions", "btu_min"], columns="controller", values=f"strict_{TOTAL}"
     )
     shares = by["tide"] / by[["btu", "btu-runtime"]].min(axis=1)
     assert (int((shares < 1).sum()), len(shares)) == (lowest, cells)
-    assert round(shares.mean(), 2) == 0.71
+    assert round(shares.mean(), 2) == 0.72
 
 
 def test_the_hard_world_as_it_is_told() -> None:
@@ -346,17 +349,12 @@ def test_where_tide_is_weak() -> None:
         assert first["controller"].tolist() == ["tide"] * 3
     assert "`tide` has the lowest total of the five on every seed" in page("docs/flink.md")
 
-    assert "on random walk 1 at BTU 10 `threshold` costs 0.4 less" in page("README.md")
-    cell = table("tide_cells").query("pattern == 'random_walk_1' and btu_min == 10")
-    costs = dict(zip(cell["controller"], cell["resource_cost"], strict=True))
-    assert round(costs["tide"] - costs["threshold"], 1) == 0.4
-
-    assert "its near real-time total is 4th of 23" in page("README.md")
+    assert "its near real-time total is 5th of 23" in page("README.md")
     hard = table("hard_world").sort_values("strict_near_real_time_total_cost")
-    assert (list(hard["controller"]).index("tide") + 1, len(hard)) == (4, 23)
+    assert (list(hard["controller"]).index("tide") + 1, len(hard)) == (5, 23)
     hard = hard.sort_values("end_to_end_near_real_time_total_cost")
-    assert "its total is 4th of 23, end to end 7th" in page("docs/tide.md")
-    assert list(hard["controller"]).index("tide") + 1 == 7
+    assert "its total is 5th of 23, end to end 5th" in page("docs/tide.md")
+    assert list(hard["controller"]).index("tide") + 1 == 5
     assert "No controller is cheaper and more compliant than `tide` here" in page("docs/tide.md")
     ours, compliance = hard.set_index("controller").loc["tide"], "strict_near_real_time_compliance"
     better = hard["resource_cost"].lt(ours["resource_cost"])
