@@ -47,6 +47,7 @@ from include.results.templates import templates_in
 from include.runs.measurements.rows import COST_PART, COVER
 from include.runs.measurements.summaries import BINS_PER_E
 from include.runs.spark.session import is_local, require_java, spark_session
+from include.testbeds import TESTBEDS
 from include.testbeds.flavors import FLAVORS
 
 if TYPE_CHECKING:
@@ -212,6 +213,7 @@ def query_of(table: str) -> str:
     """The text of one query, with ``:name`` where a value goes."""
     return _SHAPE.get_template(f"tables/{table}/query.sql.j2").render(
         levels=[level for level, _ in LEVELS],
+        engines=[name for name, testbed in TESTBEDS.items() if "rescale" in testbed.measures],
         usable_mb={name: flavor.capacity.memory_mb for name, flavor in FLAVORS.items()},
     )
 
