@@ -29,6 +29,16 @@ def test_csv_quotes_what_needs_it() -> None:
     assert as_csv(ROWS, SCHEMA) == 'run,resource_cost\na|b_50%,0.33\n"say ""x"", y",\n'
 
 
+def test_keys_have_the_digits_that_tell_them_apart() -> None:
+    btu = Column(name="btu_min", type="double", unit="minutes", description="BTU", decimals=0)
+    schema = TableSchema(name="cells", description="Cells.", key=("btu_min",), columns=(btu, COST))
+    keys = (10.0, 7.5, 8.0, 0.5, 0.0, 20 / 60, 0.1 + 0.2)
+    rows = [{"btu_min": key, "resource_cost": key} for key in keys]
+    cells = "10,10.00 7.5,7.50 8,8.00 0.5,0.50 0,0.00 0.333333333,0.33 0.3,0.30"
+    assert as_csv(rows, schema).splitlines()[1:] == cells.split()
+    assert "| 7.5 | 7.50 |" in as_markdown(rows, schema)
+
+
 def test_markdown_escapes_bars_and_explains_columns() -> None:
     text = as_markdown(ROWS, SCHEMA)
     assert "| a\\|b_50% | 0.33 |" in text

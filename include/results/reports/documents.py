@@ -1,4 +1,4 @@
-"""One table as CSV, Markdown and LaTeX, rounded for readers as its schema says."""
+"""One table as CSV, Markdown and LaTeX, rounded for readers as its schema says; keys are exact."""
 
 from __future__ import annotations
 
@@ -95,13 +95,21 @@ def _cells(
     rows: Rows, schema: TableSchema, written: Callable[[str], str] = str
 ) -> Iterator[tuple[str, ...]]:
     """Rows of cells. A column of many rows has few different values; each is written once."""
-    columns = (_texts([row[c.name] for row in rows], c, written) for c in schema.columns)
+    columns = []
+    for column in schema.columns:
+        text_of = _key_text if column.name in schema.key else cell_text
+        values = [row[column.name] for row in rows]
+        texts = {value: written(text_of(value, column)) for value in set(values)}
+        columns.append([texts[value] for value in values])
     return zip(*columns, strict=True)
 
 
-def _texts(values: list[Any], column: Column, written: Callable[[str], str]) -> list[str]:
-    texts = {value: written(cell_text(value, column)) for value in set(values)}
-    return [texts[value] for value in values]
+def _key_text(value: Any, column: Column) -> str:
+    """The same as `cell_text`, with all digits where rounding would make it another key."""
+    text = cell_text(value, column)
+    if isinstance(value, float) and float(text) != (exact := round(value, 9)):
+        return repr(exact)
+    return text
 
 
 def _is_number(column: Column) -> bool:
