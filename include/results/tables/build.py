@@ -17,9 +17,11 @@ from include.model.compliance import LEVELS
 from include.model.errors import StoreError
 from include.results.tables.catalogue import INPUT_CHECKS, PUBLISHED, SQL_ROOT, is_by_run
 from include.results.tables.covers import read_covers, read_parts
+from include.results.tables.demand import demand_rows
 from include.results.tables.measured import (
     MOST_INTERPRETED_ROWS,
     MOST_ROWS_OF_ONE_COMPILER,
+    arrow_columns,
     check_files,
     complete_runs,
     register,
@@ -44,7 +46,7 @@ from include.results.tables.staged import (
     write_table,
 )
 from include.results.templates import templates_in
-from include.runs.measurements.rows import COST_PART, COVER
+from include.runs.measurements.rows import COST_PART, COVER, SOURCE_DEMAND
 from include.runs.measurements.summaries import BINS_PER_E
 from include.runs.spark.session import is_local, require_java, spark_session
 from include.testbeds import TESTBEDS
@@ -73,10 +75,14 @@ def build_tables(
     require_java()
     chosen = complete_runs(folder, runs)
     sources = sources_of(folder, chosen)
-    paths, torn = _readable(folder, chosen)
+    paths, demand, torn = _readable(folder, chosen)
     rows = rows_read(folder, [run for run in chosen if run not in torn])
     few, many = rows <= MOST_INTERPRETED_ROWS, rows > MOST_ROWS_OF_ONE_COMPILER
-    computed = {COVER: read_covers(folder), COST_PART: read_parts(folder)}
+    computed = {
+        COVER: read_covers(folder),
+        COST_PART: read_parts(folder),
+        SOURCE_DEMAND: demand,
+    }
     with (
         TemporaryDirectory(prefix="tidebench-rows-") as rows_here,
         spark_session(master, many=many, small=few) as spark,
@@ -122,7 +128,7 @@ def leave_out(folder: Path, failed: Quarantine) -> None:
     runs = [row["run"] for row in read_staged(folder, "runs") if row["run"] not in failed]
     paths: dict[str, list[str]] = {}
     with suppress(StoreError):
-        paths, _ = _readable(folder, runs)
+        paths, _, _ = _readable(folder, runs)
     measured = {table: parts for table, parts in paths.items() if table in _words("metrics")}
     with new_folder(staged) as draft, spark_session("local[*]", small=True) as spark:
         register(spark, folder, measured, handed=True)
@@ -146,12 +152,18 @@ def _rows_of_other_runs(rows: pa.Table, runs: Quarantine) -> pa.Table:
     return rows.filter(pc.invert(pc.is_in(rows["run"], pa.array(list(runs), pa.string()))))
 
 
-def _readable(folder: Path, runs: Sequence[str]) -> tuple[dict[str, list[str]], Quarantine]:
-    """Folders to read per measured table, and the runs whose files cannot be read."""
+def _readable(
+    folder: Path, runs: Sequence[str]
+) -> tuple[dict[str, list[str]], pa.Table, Quarantine]:
+    """Folders to read per measured table, the demand, and the runs whose files cannot be read."""
+    import pyarrow as pa
+
     paths: dict[str, list[str]] = {}
+    demand: list[dict[str, Any]] = []
     torn = {}
     for run in runs:
         try:
+            demand += demand_rows(folder, run)
             for table, parts in check_files(folder, run).items():
                 paths.setdefault(table, []).extend(parts)
         except StoreError as error:
@@ -160,7 +172,7 @@ def _readable(folder: Path, runs: Sequence[str]) -> tuple[dict[str, list[str]], 
         raise StoreError(
             "\n".join(["no run can be read, so there is nothing to build", *sentences(torn)])
         )
-    return paths, torn
+    return paths, pa.Table.from_pylist(demand, pa.schema(arrow_columns(SOURCE_DEMAND))), torn
 
 
 def _queried(spark: SparkSession, at_once: int) -> dict[str, pa.Table]:

@@ -39,8 +39,8 @@ class RunRow:
 class OperatorRow:
     """One row per operator of the run's topology.
 
-    ``instances_per_level`` instances are busy all the time per level unit: the demand that
-    elasticity metrics compare the supply with. Compliance is totalled without those of
+    ``instances_per_level`` instances are busy all the time per level unit, where all sources have
+    the same level. Compliance is totalled without those of
     ``high_volume`` as well. ``path_slo_ms`` is o_slo added up along the slowest path from a source.
     """
 
@@ -345,6 +345,17 @@ class CoverRow:
 
 
 @dataclass(frozen=True, slots=True)
+class SourceDemandRow:
+    """Instances of an operator that one level unit of a source keeps busy all the time, those for
+    an operator that runs in it included. Computed by include/results/tables, never measured.
+    """
+
+    source: str
+    operator: str
+    instances_per_level: float
+
+
+@dataclass(frozen=True, slots=True)
 class CostPartRow:
     """Costs that add up to what the hosts of a run were billed under a price book; hosts cost by
     the second in all but the last. Computed by include/results/bounds from what was measured.
@@ -402,8 +413,10 @@ UNREAD = (SAMPLES, "instance_utilisation")
 
 COVER = "cover"
 COST_PART = "cost_part"
+SOURCE_DEMAND = "source_demand"
 COMPUTED: dict[str, type] = {
     COVER: CoverRow,
     COST_PART: CostPartRow,
+    SOURCE_DEMAND: SourceDemandRow,
 }
-"""What queries read beside the measured tables; without rows until somebody asks for it."""
+"""What queries read beside the measured tables; cover and parts once somebody asks for them."""
