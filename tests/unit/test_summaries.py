@@ -100,7 +100,9 @@ def test_late_impossible_and_outside_are_counted_of_operators_that_the_run_has(
             assert expected[f"{level}_late"] == late
         outside = sum(not 0 <= row[1] <= DURATION_S for row in operator_rows)
         assert expected["outside"] == (outside if name in SLO_MS else 0)
-        assert expected["bad"] == sum(not (row[2] >= 0 and row[3] >= 0) for row in operator_rows)
+        assert expected["bad"] == sum(
+            not (row[2] >= 0 and row[3] >= 0 and row[4] >= 0) for row in operator_rows
+        )
 
 
 @given(samples)

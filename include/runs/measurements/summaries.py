@@ -55,16 +55,17 @@ def summarised(
     codes = np.asarray(codes, dtype=np.int64)
     has_slo = np.array([name in slo_ms for name in names], dtype=bool)[codes]
     slo = np.array([slo_ms.get(name, math.inf) for name in names])[codes]
-    time_s, duration_ms, wait_ms = (
-        np.asarray(samples[name], dtype=float) for name in ("time_s", "duration_ms", "wait_ms")
+    time_s, duration_ms, wait_ms, age_ms = (
+        np.asarray(samples[name], dtype=float)
+        for name in ("time_s", "duration_ms", "wait_ms", "age_ms")
     )
     count = partial(np.bincount, minlength=len(names) * BINS)
     bins = codes * BINS + _bin_of(duration_ms)
     counted = {
         "samples": count(bins),
-        "ages": count(codes * BINS + _bin_of(samples["age_ms"])),
+        "ages": count(codes * BINS + _bin_of(age_ms)),
         **{f"{name}_late": count(bins[duration_ms > factor * slo]) for name, factor in LEVELS},
-        "bad": count(bins[~((duration_ms >= 0) & (wait_ms >= 0))]),
+        "bad": count(bins[~((duration_ms >= 0) & (wait_ms >= 0) & (age_ms >= 0))]),
         "outside": count(bins[has_slo & ((time_s < 0) | (time_s > duration_s))]),
     }
     there = np.flatnonzero(counted["samples"] + counted["ages"])

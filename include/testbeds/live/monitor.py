@@ -77,7 +77,7 @@ class LiveMonitor:
             done_s = round(state.clock.at(sample.done_us), 6)
             if 0 <= done_s <= state.config.duration_s:
                 wait_ms = max(0.0, (sample.started_us - sample.published_us) / 1000)
-                age_ms = (sample.done_us - sample.emitted_us) / 1000
+                age_ms = max(0.0, (sample.done_us - sample.emitted_us) / 1000)
                 duration_ms = max(0.0, sample.duration_ms)
                 about = (done_s, sample.operator, sample.instance)
                 rows.append((*about, duration_ms, wait_ms, age_ms, sample.number))
