@@ -76,6 +76,18 @@ def test_what_has_no_cost_or_no_compliance_is_no_point() -> None:
     assert not {"manual", "henge"} & set(words)
 
 
+def test_points_beyond_the_end_of_the_axis_are_beaten_by_no_worse_one() -> None:
+    svg = front.draw([*rows("btu", 10.0, 99.9), *rows("threshold", 9.0, 99.7)], ())
+    large = re.findall(r'id="([^"]+)" d="M 0 2.9', svg)
+    assert sum(svg.count(f'href="#{mark}"') for mark in large) == 2
+
+
+def test_an_interval_that_the_axis_cuts_is_whole_on_the_other_side() -> None:
+    """From 95.6 to 101.8 %."""
+    words = texts(front.draw([*rows("btu", 10.0, 98.7, sigma=1.95), *rows("tide", 9.0, 98.8)], ()))
+    assert {"99.5", "99", "97"} <= set(words)
+
+
 def test_the_same_rows_give_the_same_bytes() -> None:
     assert front.draw(ALL, ["stepwise"]) == front.draw(list(reversed(ALL)), {"stepwise"})
 

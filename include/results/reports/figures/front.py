@@ -78,6 +78,17 @@ class Point:
         """Cost and percentage of late items: lower is better in both."""
         return self.cost, self.late
 
+    @property
+    def drawn_late(self) -> float:
+        """Where the percentage of late items is on its axis."""
+        return max(LEAST_LATE, self.late)
+
+    @property
+    def late_bar(self) -> tuple[float, float]:
+        """How far the interval of the late items goes on below and above that."""
+        low = max(LEAST_LATE, self.late - self.late_half)
+        return self.drawn_late - low, max(0.0, self.late + self.late_half - self.drawn_late)
+
 
 def draw(tournament: Sequence[Row], fitted: Collection[str], *, end_to_end: bool = False) -> str:
     """One panel per workload and BTU, from the rows of the table tournament.
@@ -120,9 +131,8 @@ def _points(rows: Sequence[Row], metric: str) -> list[Point]:
     for row in rows:
         share = cells.get((controller_name(row), metric))
         if row["metric"] == COST and row["mean"] > 0 and share:
-            late = max(LEAST_LATE, 100 - share["mean"])
-            halves = _half(row), min(_half(share), late - LEAST_LATE)
-            points.append(Point(row["controller"], row["variant"], row["mean"], late, *halves))
+            means, halves = (row["mean"], 100 - share["mean"]), (_half(row), _half(share))
+            points.append(Point(row["controller"], row["variant"], *means, *halves))
     return sorted(points, key=lambda point: (point.controller, point.cost, point.late))
 
 
@@ -136,11 +146,11 @@ def _panel(axis: Axes, points: Sequence[Point]) -> None:
     places = [point.place for point in points]
     for controller, group in groupby(points, lambda point: point.controller):
         mine, colour = list(group), COLOURS[group_of(controller)]
-        costs, late = [point.cost for point in mine], [point.late for point in mine]
+        costs, late = [point.cost for point in mine], [point.drawn_late for point in mine]
         axis.plot(costs, late, color=colour, linewidth=1.3, zorder=2)
         axis.errorbar(
             costs, late, xerr=[point.cost_half for point in mine],
-            yerr=[point.late_half for point in mine],
+            yerr=list(zip(*(point.late_bar for point in mine), strict=True)),
             color=colour, linestyle="", linewidth=0.7, alpha=0.5, zorder=1,
         )  # fmt: skip
         sizes = [34 if unbeaten(point.place, places) else 9 for point in mine]
@@ -175,7 +185,7 @@ def _names(axis: Axes, points: Sequence[Point]) -> None:
     """Every point's name where it covers neither a point, a line nor another name, if there is
     room; each looks again once all others have a place."""
     to_points = 72 / axis.figure.dpi
-    at = [tuple(axis.transData.transform((p.cost, p.late)) * to_points) for p in points]
+    at = [tuple(axis.transData.transform((p.cost, p.drawn_late)) * to_points) for p in points]
     marks = np.array([(x - 4, y - 4, x + 4, y + 4) for x, y in at] + _along(points, at))
     panel = np.array(axis.get_window_extent().extents) * to_points
     boxes = [
@@ -199,8 +209,9 @@ def _names(axis: Axes, points: Sequence[Point]) -> None:
         ours = group_of(point.controller) == "ours" and not point.variant
         lead = {"arrowstyle": "-", "color": style.TEXT, "linewidth": 0.4, "alpha": 0.6}
         axis.annotate(
-            point.name, (point.cost, point.late), xytext=(right, up), textcoords="offset points",
-            ha=side, fontsize=_FONT, color=style.TEXT, fontweight="bold" if ours else "normal",
+            point.name, (point.cost, point.drawn_late),
+            xytext=(right, up), textcoords="offset points", ha=side,
+            fontsize=_FONT, color=style.TEXT, fontweight="bold" if ours else "normal",
             arrowprops=lead if abs(right) + abs(up) > _NEAR else None,
         )  # fmt: skip
 
