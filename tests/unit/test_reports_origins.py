@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from include.results.reports.publish import publish
+from include.results.reports.removal import remove_runs
 from include.results.reports.results import Query, find_runs, read_runs
 from include.results.tables.catalogue import PUBLISHED
 from include.results.tables.staged import read_staged
@@ -71,6 +72,20 @@ def test_a_database_without_origins_is_read_and_learns_them(published: str, tmp_
     publish(tmp_path / "demo", published)
     rows = find_runs(published, Query()).runs
     assert [row["measured_dag_run"] for row in rows] == ["manual__2", "manual__1"]
+
+
+def test_what_is_known_of_a_run_and_of_an_experiment_goes_with_them(
+    published: str, tmp_path: Path
+) -> None:
+    def stored() -> tuple[list[str], int]:
+        with sqlite3.connect(tmp_path / "results.db") as database:
+            runs = [run for (run,) in database.execute("SELECT run FROM origins")]
+            return runs, len(database.execute("SELECT * FROM publications").fetchall())
+
+    remove_runs(tmp_path / "demo", ["early"], published)
+    assert stored() == (["late"], 2)
+    remove_runs(tmp_path / "demo", ["late"], published)
+    assert stored() == ([], 0)
 
 
 def test_who_measures_a_run_is_marked_until_somebody_measures_it_anew(tmp_path: Path) -> None:

@@ -90,8 +90,10 @@ def removed_rows(database_url: str, experiment: str, runs: Sequence[str] | None)
         keys = [of_all] if runs is None else [{**of_all, "run": run} for run in runs]
         tables = [name for name in PUBLISHED if runs is None or is_by_run(name)]
         deleted = sum(_remove(connection, name, keys) for name in tables if name in stored)
-        if "labels" in stored:  # with their runs: a later run of the same name begins without
-            _remove(connection, "labels", keys)
+        # With their runs: a later run of the same name begins without.
+        about_runs = ("labels", "origins", *(("publications",) if runs is None else ()))
+        for name in stored.intersection(about_runs):
+            _remove(connection, name, keys)
         yield deleted
 
 
