@@ -223,6 +223,9 @@ def _name_problems(topology: Topology) -> Iterator[str]:
     names = Counter([*topology.operator, *(source.name for source in topology.sources)])
     for name in sorted(name for name, times in names.items() if times > 1):
         yield f"the name {name} is used twice; names of operators and sources must differ"
+    for name in topology.operator:
+        if name == "overall" or name.startswith("without_"):
+            yield f"operator {name}: tables call totals overall or without_...; use another name"
     if not topology.operators:
         yield "no operators; give at least one"
     if not topology.sources:

@@ -127,6 +127,8 @@ edges: [{from: S, to: A}, {from: A, to: B}]
         ("slo_ms: 500", "slo_ms: .nan", "operators.A.slo_ms: input should be a finite number"),
         ("service_ms: 50", "service_ms: 1e+300", "service_ms: must be at most 1000000000 (times"),
         ("name: mine", "name: [", "not readable as YAML"),
+        ("B", "overall", "operator overall: tables call totals overall or without_..."),
+        ("B", "without_o2", "operator without_o2: tables call totals overall or without_..."),
         (TOPOLOGY, "", "mine.yaml is empty; write a topology (docs/adding.md has one)"),
     ],
 )
