@@ -73,6 +73,8 @@ def test_a_book_bills_by_its_rule_unless_it_says_otherwise() -> None:
         ),
         (without(billed_from="boot"), "billed_from: input should be 'order' or 'active'"),
         (without(name="../x"), "name: string should match"),
+        (without(instance_type='=HYPERLINK("x")'), "instance_type: string should match"),
+        *((without(source=f"{sign}1"), "source: string should match") for sign in "+-@\t\r"),
         (without(price=3), "price: unknown field"),
         (without(reserved={"hosts": 0}), "reserved.hosts: input should be greater"),
         *(

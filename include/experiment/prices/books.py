@@ -16,7 +16,10 @@ from include.model.errors import SpecError, unknown_name
 from include.workloads.topologies import validation_problems
 
 PENALTY_PER_ITEM = 0.0001
-Text = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f]*$")]
+Text = Annotated[
+    str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f=+@-][^\x00-\x1f]*$")
+]
+"""In one line; what begins as a formula would be one where a table is opened as a spreadsheet."""
 
 
 def _day(text: str) -> str:
