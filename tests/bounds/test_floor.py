@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from include.experiment.run import resolve
 from include.model.host import HostFlavor, PriceBook
 from include.model.topology import Operator
 from include.results.bounds.cover import cover_of
-from include.results.bounds.demand import Demand
+from include.results.bounds.demand import Demand, demand_of
 from include.results.bounds.floor import floor_of
 from include.results.bounds.report import bounds_of
 from include.runs.stages import run_all, store_of
@@ -27,7 +28,8 @@ def demand(items: list[float], service_s: float) -> Demand:
     """One operator, two instances of which fill a host."""
     op = Operator(name="A", label="A", slo_ms=1, cpu_cores=1, memory_mb=100, storage_mb=0)
     outside = np.array([items])
-    return Demand([op], np.array([[service_s]]), outside, np.zeros((1, 1)), outside / 60, 60.0)
+    inside, cores = np.zeros((1, 1)), np.ones(1)
+    return Demand([op], np.array([[service_s]]), outside, inside, outside / 60, 60.0, cores)
 
 
 def by_force(items: list[float], service_s: float) -> float:
@@ -72,6 +74,7 @@ def test_an_operator_gets_what_those_before_it_have_done() -> None:
         np.array([[0.0, 0.0], [0.5, 0.0]]),
         np.array([[4.0, 0.0], [2.0, 0.0]]),
         60.0,
+        np.ones(2),
     )
     assert both.arriving[1].sum() == 120
     floor = floor_of(both, HOST, BOOK, 0.0, 30)
@@ -83,6 +86,25 @@ def test_where_cpu_is_shared_work_needs_it_and_reservations_do_not() -> None:
     busy = demand([60 * 5.0, 60 * 5.0], 1.0)  # five cores, on hosts of two
     assert floor_of(busy, shared, BOOK, 0.0, 30).low == 3 * BOOK.price_per_btu
     assert cover_of(busy, shared).low == (3, 3)
+
+
+def test_where_reservations_share_cpu_busy_instances_take_what_they_reserve(tmp_path: Path) -> None:
+    """Twenty busy instances that reserve a tenth of a core each: one host of eight cores."""
+    topology = tmp_path / "shared.yaml"
+    topology.write_text(
+        "{name: shared, emission_period_s: 1, sources: {s: {label: s, items_per_level: 16}},\n"
+        "operators: {a: {label: a, slo_ms: 500, service_ms: 250, cpu_shares: 102, memory_mb: 24}}"
+        ",\nedges: [{from: s, to: a}]}"
+    )
+    spec = run_spec(
+        controller="fixed", topology=str(topology), pattern="constant",
+        pattern_options={"level": 5}, duration_min=20, flavor="storm-8cpu-12gb",
+    )  # fmt: skip
+    on_cores = replace(resolve(spec), spec=replace(spec, testbed="flow"))
+    for run, hosts, cost in ((resolve(spec), 1, 2), (on_cores, 3, 5)):
+        demand, book = demand_of(run), run.price_books[0]
+        assert set(cover_of(demand, run.flavor).high) == {hosts}
+        assert floor_of(demand, run.flavor, book, 0.0, 30).high == cost
 
 
 @pytest.mark.parametrize("controller", ["btu", "threshold", "fixed"])

@@ -59,7 +59,7 @@ def hosts_of_work(demand: Demand, flavor: HostFlavor) -> Series:
     """
     if not flavor.cpu_shared:
         return np.zeros(demand.steps)
-    busy: Series = demand.peak_busy.sum(axis=0) / (flavor.vcpus * BUSY_AT_MOST)
+    busy: Series = demand.busy_cores @ demand.peak_busy / (flavor.vcpus * BUSY_AT_MOST)
     return busy
 
 

@@ -28,7 +28,8 @@ class Demand:
     or a guest in one, keeps an instance of each of them busy: shape (operators, nodes).
     ``outside`` are items that sources publish to each node, and ``peak_per_s`` the highest rate
     of executions within a step where nothing waits: shape (nodes, steps). ``inside`` has the
-    items that a node gets per execution of another: shape (nodes, nodes).
+    items that a node gets per execution of another: shape (nodes, nodes). ``busy_cores`` are cores
+    that a busy instance takes where CPU is shared: shape (operators,).
     """
 
     operators: Sequence[Operator]
@@ -37,6 +38,7 @@ class Demand:
     inside: Series
     peak_per_s: Series
     step_s: float
+    busy_cores: Series
 
     @property
     def steps(self) -> int:
@@ -81,7 +83,10 @@ def demand_of(run: Run) -> Demand:
             outside[:, step] += from_source @ published * within_s
             peak_per_s[:, step] = np.maximum(peak_per_s[:, step], through @ published)
     owners = [topology.operator[name] for name in operators]
-    return Demand(owners, work_s, outside, inside, peak_per_s, STEP_S)
+    # On ``simulated`` instances slow down only where more cores are reserved than a host has.
+    reserves = run.spec.testbed == "simulated"
+    busy_cores = np.array([op.cpu_cores if reserves else 1.0 for op in owners])
+    return Demand(owners, work_s, outside, inside, peak_per_s, STEP_S, busy_cores)
 
 
 def _pieces(run: Run) -> Iterator[tuple[float, float, Mapping[str, float]]]:

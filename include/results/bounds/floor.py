@@ -83,7 +83,8 @@ def floor_of(
     done[:, -1] = demand.arriving.sum(axis=1) * (1 - 1e-9)
     constraints = [rises, room, served, grows, arrives]
     if flavor.cpu_shared:  # instances are promised more than there is, and work shares it
-        cores = kron(csr_array(demand.work_s.sum(axis=0)[None, :] / demand.step_s), change)
+        per_execution = (demand.busy_cores @ demand.work_s)[None, :]
+        cores = kron(csr_array(per_execution / demand.step_s), change)
         blocks = (0, -up * flavor.vcpus), (1, each * (waits * flavor.vcpus)), (2, csr_array(cores))
         constraints.append(LinearConstraint(rows(*blocks), ub=0))
     solution = milp(
