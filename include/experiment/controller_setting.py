@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from statistics import fmean
@@ -11,6 +11,7 @@ from typing import Any
 from include.controllers.base import Delays, Setting
 from include.experiment.prices import PRICE_BOOKS, price_book
 from include.experiment.spec import RunSpec
+from include.model.billing import CloudPriceBook
 from include.model.errors import SpecError
 from include.model.host import HostFlavor, PriceBook
 from include.model.topology import Topology
@@ -26,8 +27,7 @@ def setting_of(
 
     ``calibration`` is the resolved one of the testbed, None before there is one.
     """
-    books = list(_books_of(spec)) or [*PRICE_BOOKS.values()]
-    book = next((book for book in books if book.btu_s == spec.window_s), books[0])
+    book = _planned_with(list(_books_of(spec)) or [*PRICE_BOOKS.values()], spec.window_s)
     return Setting(
         topology=topology,
         flavor=flavor,
@@ -61,6 +61,19 @@ def delays_of(calibration: Mapping[str, Any]) -> Delays:
 
 def _middle(bounds: tuple[float, float] | None) -> float | None:
     return None if bounds is None else fmean(bounds)
+
+
+def _planned_with(books: Iterable[PriceBook], btu_s: float) -> PriceBook:
+    """The book that also bills the run, in the order of sql/tables/outcomes."""
+    return min(
+        books,
+        key=lambda book: (
+            book.btu_s != btu_s,
+            isinstance(book, CloudPriceBook),
+            book.btu_s,
+            book.name,
+        ),
+    )
 
 
 def _books_of(spec: RunSpec) -> Iterator[PriceBook]:

@@ -31,6 +31,19 @@ def without(*names: str, **changes: Any) -> dict[str, Any]:
     return {name: value for name, value in (MINE | changes).items() if name not in names}
 
 
+@pytest.mark.parametrize("books", [("btu10", "cheap.yaml"), ("cheap.yaml", "btu10")])
+def test_a_run_is_planned_with_the_book_that_bills_it(
+    books: tuple[str, str], tmp_path: Path
+) -> None:
+    """Two books of its BTU: that of the paper first, as in sql/tables/outcomes."""
+    ten_minutes = {"billed_every_s": 600, "minimum_s": 600, "penalty_per_item": 0}
+    cheap = without("rule", "cap_per_month", name="cheap", **ten_minutes)
+    (tmp_path / "cheap.yaml").write_text(yaml.safe_dump(cheap))
+    names = [str(tmp_path / book) if book.endswith(".yaml") else book for book in books]
+    setting = resolve(run_spec(price_books=names)).setting
+    assert (setting.price_per_btu, setting.penalty_per_item) == (1.0, 0.0001)
+
+
 def problems_with(raw: Any, tmp_path: Path) -> list[str]:
     file = tmp_path / "mine.yaml"
     file.write_text(raw if isinstance(raw, str) else yaml.safe_dump(raw))
