@@ -8,21 +8,25 @@ only its own names.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from pydantic import ValidationError
 
+from include.controllers import CONTROLLERS
 from include.experiment.form_lines import MOST_RUNS
 from include.experiment.levels import seed_problems
+from include.experiment.options import changed_options
 from include.experiment.problems import problems_by_field
 from include.experiment.size import size_problems
 from include.experiment.spec import AXES, ExperimentSpec, RunSpec, located
 from include.files.plain_yaml import input_yaml
 from include.model.errors import Problem, SpecError
-from include.workloads.topologies import complaint
+from include.workloads import PATTERNS
+from include.workloads.topologies import complaint, load_topology
 
 MOST_NAMED = 4
 """How many runs a problem names; the others are counted."""
@@ -69,11 +73,12 @@ def matrix_of(
     if spec.runs > most:
         return Matrix([], [*shapes, *listed, _too_many(spec, most)])
     spec = spec if path is None else located(spec, path)
-    kinds, problems = _kinds_with_problems(spec, runs_named=not (shapes or listed))
+    kinds, problems = _kinds_with_problems(spec, most, runs_named=not (shapes or listed))
     wrong = {problem.field for problem in shapes}
     problems = [problem for problem in problems if problem.field not in wrong]
     if shapes or listed:
         return Matrix([], [*shapes, *listed, *problems])
+    problems = problems or [Problem("", text) for text in _twice(kinds)]
     if problems:
         return Matrix(kinds, problems)
     points = list(spec.points())
@@ -118,7 +123,7 @@ def _too_many(spec: ExperimentSpec, most: int) -> Problem:
 
 
 def _kinds_with_problems(
-    spec: ExperimentSpec, *, runs_named: bool
+    spec: ExperimentSpec, most: int, *, runs_named: bool
 ) -> tuple[list[RunSpec], list[Problem]]:
     """One run of each kind, and problems, which end with the runs that have them where all have
     their names. Runs that differ in the seed are of one kind."""
@@ -128,14 +133,18 @@ def _kinds_with_problems(
     problems: list[Problem] = []
     for topology in one_seed.topology:
         try:
-            of_topology = list(one_seed.points_on(topology))
+            of_topology = list(islice(one_seed.points_on(topology), most + 1))
         except SpecError as error:
             problems += [Problem("patterns", text) for text in error.problems]
             continue
         kinds += of_topology
+        if len(kinds) * len(spec.seeds) > most:
+            text = f"these are more than the {most} runs that there may be at once, with what "
+            return [], [Problem("topology", f"{text}run_with of their topologies lists")]
         for kind in of_topology:
             for problem in dict.fromkeys(problems_by_field(kind)):
                 affected_by.setdefault(problem, []).append(kind)
+    problems += [Problem("topology", text) for text in _namesakes(one_seed.topology)]
     # A trace may lack the day of a seed.
     loads = {f"{kind.pattern} {kind.pattern_options}": kind for kind in kinds}
     for kind in loads.values():
@@ -152,6 +161,53 @@ def _kinds_with_problems(
         for problem, affected in affected_by.items()
     ]
     return kinds, problems
+
+
+def _namesakes(topologies: Iterable[str]) -> Iterator[str]:
+    """Topologies that tables would take for one."""
+    called: dict[str, list[str]] = {}
+    for topology in dict.fromkeys(topologies):
+        with suppress(SpecError):  # told as a problem of its runs
+            called.setdefault(load_topology(topology).name, []).append(topology)
+    for name, files in called.items():
+        if len(files) > 1:
+            yield f"topology: {' and '.join(files)} are both called {name}; rename one"
+
+
+def _twice(kinds: Iterable[RunSpec]) -> Iterator[str]:
+    """Runs that tables would take for one: files are known by their names, options by values."""
+    first: dict[str, RunSpec] = {}
+    twice = []
+    for kind in kinds:
+        earlier = first.setdefault(_as_in_tables(kind), kind)
+        if earlier is not kind:
+            twice.append((earlier, kind))
+    for earlier, kind in twice[:1]:
+        options = [
+            f"{getattr(earlier, name)} and {getattr(kind, name)}"
+            for name in ("controller_options", "pattern_options")
+            if str(getattr(earlier, name)) != str(getattr(kind, name))
+        ]
+        why = f" to tables ({'; '.join(options)})" if options else ""
+        more = f", as are {len(twice) - 1} more" if len(twice) > 1 else ""
+        yield (
+            f"{earlier.run_id} and {kind.run_id} are the same run{why}{more}; list it once, in the "
+            "spec and in run_with of its topology, or rename a file"
+        )
+
+
+def _as_in_tables(kind: RunSpec) -> str:
+    controller = changed_options(CONTROLLERS[kind.controller].build, kind.controller_options)
+    pattern = changed_options(PATTERNS[kind.pattern], kind.pattern_options)
+    if "path" in pattern:
+        pattern["path"] = PurePath(pattern["path"]).name
+    return repr(
+        replace(
+            kind,
+            controller_options=dict(sorted(controller.items())),
+            pattern_options=dict(sorted(pattern.items())),
+        )
+    )
 
 
 def _whose(affected: Sequence[RunSpec], kinds: int, seeds: Sequence[int]) -> str:

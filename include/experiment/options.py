@@ -86,6 +86,16 @@ def checked_options(
     return values, problems
 
 
+def changed_options(factory: Callable[..., Any], options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options, in the types of the registered class, whose value is not the default one.
+
+    Values that the class does not take are left to ``checked_options``.
+    """
+    values, _ = checked_options("", factory, options)
+    defaults = default_options(factory)
+    return {name: value for name, value in values.items() if value != defaults[name]}
+
+
 def _is_finite(number: float) -> bool:
     try:
         return math.isfinite(number)

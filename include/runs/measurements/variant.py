@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Any
 
 from include.controllers import CONTROLLERS
-from include.experiment.options import checked_options, default_options
+from include.experiment.options import changed_options
 from include.experiment.spec import SHARED, Conditions, RunSpec
 from include.workloads import PATTERNS
 from include.workloads.topologies import run_defaults
@@ -22,7 +22,7 @@ def variant_of(spec: RunSpec) -> str:
     Two runs of one controller have the same variant exactly when it was given the same options:
     ``scale_up_above_items=500``, for several ``name=value, name=value``.
     """
-    return _text(_changed(CONTROLLERS[spec.controller].build, spec.controller_options))
+    return _text(changed_options(CONTROLLERS[spec.controller].build, spec.controller_options))
 
 
 def conditions_of(spec: RunSpec) -> str:
@@ -32,22 +32,12 @@ def conditions_of(spec: RunSpec) -> str:
     chosen. Pattern, topology, BTU and seed are columns of their own, and a price book changes
     nothing that happens in a run.
     """
-    options = _changed(PATTERNS[spec.pattern], spec.pattern_options)
+    options = changed_options(PATTERNS[spec.pattern], spec.pattern_options)
     faults = {f"faults.{name}": value for name, value in spec.faults.items()}
     usual = Conditions.model_validate({"patterns": spec.pattern, **run_defaults(spec.topology)})
     conditions = {name: getattr(spec, name) for name in _CONDITIONS}
     changed = {name: value for name, value in conditions.items() if value != getattr(usual, name)}
     return _text(changed | options | faults)
-
-
-def _changed(factory: Callable[..., Any], options: Mapping[str, Any]) -> dict[str, Any]:
-    """Options, in the types of the registered class, whose value is not the default one.
-
-    Values that the class does not take are left to ``problems_of``.
-    """
-    values, _ = checked_options("", factory, options)
-    defaults = default_options(factory)
-    return {name: value for name, value in values.items() if value != defaults[name]}
 
 
 def _text(values: Mapping[str, Any]) -> str:
