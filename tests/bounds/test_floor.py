@@ -107,6 +107,13 @@ def test_where_reservations_share_cpu_busy_instances_take_what_they_reserve(tmp_
         assert floor_of(demand, run.flavor, book, 0.0, 30).high == cost
 
 
+def test_live_testbeds_have_bounds_that_count_no_boot() -> None:
+    changes = {"topology": "manufacturing_live", "testbed": "docker", "duration_min": 4}
+    run = resolve(run_spec(**changes, btu_min=1, price_books=("per_minute",)))
+    (row,) = bounds_of([run], 30.0)
+    assert 0 < row.floor.low <= row.cover
+
+
 @pytest.mark.parametrize("controller", ["btu", "threshold", "fixed"])
 def test_no_measured_run_costs_less(controller: str, tmp_path: Path) -> None:
     spec = run_spec(

@@ -1,4 +1,4 @@
-"""A spec asks for no run twice, for none that tables would take for another, and not for too many."""
+"""A spec asks for no run twice, also not for one that tables would take for another."""
 
 from __future__ import annotations
 

@@ -61,8 +61,7 @@ def bounds_of(runs: Iterable[Run], floor_within_s: float | None) -> Iterator[Bou
         for book in books:
             floor = None
             if floor_within_s is not None and is_whole(book.btu_s):
-                boot_s = run.calibration["host_boot_s"][0] + run.calibration["instance_start_s"][0]
-                floor = floor_of(demand, run.flavor, book, boot_s, floor_within_s)
+                floor = floor_of(demand, run.flavor, book, _least_boot_s(run), floor_within_s)
             yield BoundRow(load, book, floor, *cover.cost(book))
 
 
@@ -100,6 +99,12 @@ def is_bounded(book: PriceBook) -> bool:
 def _fits(btu_s: float) -> bool:
     """Whether a step is a whole number of BTUs."""
     return abs(round(STEP_S / btu_s) * btu_s - STEP_S) < 1e-6
+
+
+def _least_boot_s(run: Run) -> float:
+    """How long a host gives nothing, at least: nobody knows it where boots are real."""
+    bounds_s = (run.calibration.get(name) for name in ("host_boot_s", "instance_start_s"))
+    return sum(bounds[0] for bounds in bounds_s if bounds)
 
 
 def _load_of(run: Run) -> str:
