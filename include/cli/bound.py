@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from include.runs.measurements.rows import CostPartRow
 
 
+LOAD_WIDTH = 44
+"""Longer loads have a line of their own."""
+
+
 def bound(
     experiment: Annotated[
         Path,
@@ -46,12 +50,16 @@ def bound(
     runs = stored_runs(folder) if folder else [resolve(spec) for spec in runs_of(experiment)]
     if folder is None:
         require_bounded(runs)
-    typer.echo(f"{'load':<44} {'price book':<11} {'floor':>15} {'cover':>15}")
+    typer.echo(f"{'load':<{LOAD_WIDTH}} {'price book':<11} {'floor':>15} {'cover':>15}")
     rows = []
     for row in bounds_of(runs, within_s if floor else None):
         least = _between(row.floor.low, row.floor.high) if row.floor else "-"
         cover = _between(row.cover, row.cover_found)
-        typer.echo(f"{row.load!s:<44} {row.book.name:<11} {least:>15} {cover:>15}")
+        load = str(row.load)
+        if len(load) > LOAD_WIDTH:
+            typer.echo(load)
+            load = ""
+        typer.echo(f"{load:<{LOAD_WIDTH}} {row.book.name:<11} {least:>15} {cover:>15}")
         rows.append(row)
     if folder:
         for run in runs:

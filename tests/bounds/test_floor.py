@@ -114,6 +114,15 @@ def test_live_testbeds_have_bounds_that_count_no_boot() -> None:
     assert 0 < row.floor.low <= row.cover
 
 
+def test_loads_that_differ_have_labels_that_differ() -> None:
+    levels = [run_spec(pattern="constant", pattern_options={"level": level}) for level in (1, 2.5)]
+    specs = [*levels, run_spec(pattern="constant", flavor="docker-3cpu-5gb")]
+    labels = dict.fromkeys(str(row.load) for row in bounds_of(map(resolve, specs), None))
+    beginning = "manufacturing constant seed 1, 20 min"
+    ends = ("level=1", "level=2.5", "flavor=docker-3cpu-5gb")
+    assert list(labels) == [f"{beginning}, {end}" for end in ends]
+
+
 @pytest.mark.parametrize("controller", ["btu", "threshold", "fixed"])
 def test_no_measured_run_costs_less(controller: str, tmp_path: Path) -> None:
     spec = run_spec(

@@ -71,8 +71,8 @@ def test_a_topology_of_ones_own_is_named_and_not_where_it_lies(tmp_path: Path) -
         "{name: mine, topology: sensors.yaml, controllers: btu, patterns: stepwise, btus_min: 10, "
         "duration_min: 10, price_books: btu10, calibration: manufacturing}"
     )
-    heading, line = bound(str(spec), "--no-floor").splitlines()
-    assert line.startswith("sensors stepwise seed 1, 10 min ")
+    heading, load, line = bound(str(spec), "--no-floor").splitlines()
+    assert load == "sensors stepwise seed 1, 10 min, calibration=manufacturing"
     assert line.index("btu10") == heading.index("price book")
 
 

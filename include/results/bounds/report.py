@@ -6,16 +6,22 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from include.experiment.run import Run
+from include.experiment.spec import default_of
 from include.model.errors import SpecError
 from include.model.host import PriceBook
 from include.results.bounds.cover import Cover, cover_of
 from include.results.bounds.demand import STEP_S, Demand, demand_of
 from include.results.bounds.floor import Floor, floor_of
+from include.runs.measurements.variant import conditions_of
+from include.workloads.topologies import run_defaults
 
 
 @dataclass(frozen=True, slots=True)
 class SharedLoad:
-    """What arrives, and the hosts that are always enough; ``runs`` differ in who controls them."""
+    """What arrives, and the hosts that are always enough; ``runs`` differ in who controls them.
+
+    As text it has whatever tells loads apart, as tables do.
+    """
 
     runs: tuple[Run, ...]
     demand: Demand
@@ -23,7 +29,10 @@ class SharedLoad:
 
     def __str__(self) -> str:
         spec, topology = self.runs[0].spec, self.runs[0].topology
-        return f"{topology.name} {spec.pattern} seed {spec.seed}, {spec.duration_min:g} min"
+        usual = run_defaults(spec.topology).get("duration_min", default_of("duration_min"))
+        others = conditions_of(replace(spec, duration_min=usual))
+        text = f"{topology.name} {spec.pattern} seed {spec.seed}, {spec.duration_min:g} min"
+        return f"{text}, {others}" if others else text
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +113,7 @@ def _fits(btu_s: float) -> bool:
 def _least_boot_s(run: Run) -> float:
     """How long a host gives nothing, at least: nobody knows it where boots are real."""
     bounds_s = (run.calibration.get(name) for name in ("host_boot_s", "instance_start_s"))
-    return sum(bounds[0] for bounds in bounds_s if bounds)
+    return float(sum(bounds[0] for bounds in bounds_s if bounds))
 
 
 def _load_of(run: Run) -> str:
