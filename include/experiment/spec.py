@@ -18,6 +18,7 @@ from itertools import product
 from pathlib import Path, PurePath
 from typing import Annotated, Any
 
+import yaml
 from pydantic import (
     BaseModel,
     BeforeValidator,
@@ -51,9 +52,12 @@ class Choice:
 
     @property
     def text(self) -> str:
-        """As it could be written, on one line."""
-        options = "".join(f", {name}: {value}" for name, value in sorted(self.options.items()))
-        return f"{{name: {self.name}{options}}}" if options else self.name
+        """As it could be written, on one line; what is read from it is the same again."""
+        if not self.options:
+            return self.name
+        plain = {"name": self.name, **dict(sorted(self.options.items()))}
+        text = yaml.safe_dump(plain, default_flow_style=True, width=math.inf, sort_keys=False)
+        return text.strip()
 
     @property
     def label(self) -> str:

@@ -10,9 +10,11 @@ from hypothesis import strategies as st
 
 from include.controllers import CONTROLLERS
 from include.experiment.form import batch_params, experiment_params
-from include.experiment.form_lines import numbers_of, options_of
+from include.experiment.form_lines import choices_of, numbers_of, options_of
 from include.experiment.options import options_help
 from include.experiment.params import matrix_from_params, params_from_run, run_from_params
+from include.experiment.spec import Choice
+from tests.builders import run_spec
 from tests.problems import problems_told
 
 
@@ -72,6 +74,18 @@ def test_a_form_filled_in_by_hand_is_the_run_that_a_program_asks_for() -> None:
     }
     run = run_from_params(by_hand)
     assert run.controller_options == {"scale_up_above_items": 100}
+    assert run_from_params(params_from_run(run)) == run
+
+
+@pytest.mark.parametrize(
+    "value", ["1.7", "peak: 2", "true", "2026-01-31", None, True, 1e-05, {"a": ["1", 2.0]}]
+)
+def test_an_advisor_comes_out_of_a_form_as_it_went_in(value: Any) -> None:
+    advisor = Choice("tide", {"version": value})
+    problems: list[str] = []
+    assert choices_of("advisors", [advisor.text], problems) == [{"name": "tide", "version": value}]
+    assert not problems
+    run = run_spec(advisors=(Choice("flink-autoscaler", {"version": "1.7"}),))
     assert run_from_params(params_from_run(run)) == run
 
 
