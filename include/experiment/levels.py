@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from functools import partial, reduce
 from typing import Any
@@ -20,16 +21,20 @@ def levels_of_sources(spec: RunSpec, topology: Topology) -> dict[str, Levels]:
     """The level of every source: that of the run, times its own, from when its tenant joins."""
     levels = _run_levels(spec, topology)
     joins_s = {tenant.name: tenant.joins_s for tenant in topology.tenants}
+    items_of_tenant: defaultdict[str, float] = defaultdict(float)
+    for source in topology.sources:
+        items_of_tenant[source.tenant] += source.items_per_level / topology.emission_period_s
     unfolded_by_pattern: dict[str, Levels] = {}
     levels_of = {}
     for source in topology.sources:
         joined_s = joins_s.get(source.tenant, 0.0)
         # Many tenants share one pattern: unfold it once.
-        key = json.dumps([dict(source.arrivals), joined_s], sort_keys=True)
+        items_s = items_of_tenant[source.tenant]
+        key = json.dumps([dict(source.arrivals), joined_s, items_s], sort_keys=True)
         if key not in unfolded_by_pattern:
             factors = [levels]
             if options := dict(source.arrivals):
-                factors.append(_unfolded(options.pop("name"), options, spec))
+                factors.append(_unfolded(options.pop("name"), options, spec, items_s))
             if joined_s:
                 factors.append(Levels((joined_s,), (1.0,)))
             unfolded_by_pattern[key] = reduce(product, factors)
@@ -91,14 +96,15 @@ def source_problems(topology: Topology) -> Iterator[str]:
 
 def _run_levels(spec: RunSpec, topology: Topology) -> Levels:
     """The level that all sources share."""
-    options = dict(spec.pattern_options)
-    if "items_per_level_s" in option_types(PATTERNS[spec.pattern]):
-        per_source = (source.items_per_level for source in topology.sources)
-        options.setdefault("items_per_level_s", sum(per_source) / topology.emission_period_s)
-    return _unfolded(spec.pattern, options, spec)
+    per_source = (source.items_per_level for source in topology.sources)
+    items_s = sum(per_source) / topology.emission_period_s
+    return _unfolded(spec.pattern, spec.pattern_options, spec, items_s)
 
 
-def _unfolded(pattern: str, options: Mapping[str, Any], spec: RunSpec) -> Levels:
+def _unfolded(pattern: str, options: Mapping[str, Any], spec: RunSpec, items_s: float) -> Levels:
+    """The levels of a pattern whose sources publish ``items_s`` per second and level unit."""
     factory = PATTERNS[pattern]
+    if "items_per_level_s" in option_types(factory):
+        options = {"items_per_level_s": items_s, **options}
     values, _ = checked_options("", factory, options)
     return factory(**values).unfold(spec.duration_s, spec.seed)

@@ -91,6 +91,26 @@ def test_the_level_of_a_source_is_that_of_the_run_times_its_own_from_when_it_joi
     assert levels_of["early-1.S1"] is levels_of["early-2.S3"], "one pattern is unfolded once"
 
 
+def test_a_trace_of_a_tenant_is_in_items_of_its_sources(tmp_path):
+    """Six items a second, of sources that publish 2 and 1 per second and level unit."""
+    trace, file = tmp_path / "rate.csv", tmp_path / "shared.yaml"
+    trace.write_text("time_s,rate_items_per_s\n0,6\n")
+    (tmp_path / "job.yaml").write_text(
+        "{name: job, emission_period_s: 0.5, sources: {s: {label: s, items_per_level: 1}, "
+        "t: {label: t, items_per_level: 0.5}}, operators: {a: {label: a, slo_ms: 5, service_ms: 5, "
+        "cpu_shares: 9, memory_mb: 9}}, edges: [{from: s, to: a}, {from: t, to: a}]}"
+    )
+    file.write_text(
+        f"{{name: shared, tenants: [{{name: a, topology: job.yaml, arrivals: {{name: trace, "
+        f"path: {trace}}}}}, {{name: b, topology: job.yaml}}]}}"
+    )
+    spec = run_spec(topology=str(file), pattern="constant", pattern_options={"level": 1})
+    levels_of = levels_of_sources(spec, load_topology(str(file)))
+    assert {name: levels.peak() for name, levels in levels_of.items()} == {
+        "a.s": 2.0, "a.t": 2.0, "b.s": 1.0, "b.t": 1.0,
+    }  # fmt: skip
+
+
 def test_an_unknown_pattern_of_a_source_is_told_once_per_tenant(tmp_path):
     path = tmp_path / "wrong.yaml"
     path.write_text(SHARED.replace("name: stepwise", "name: stepwize"))
