@@ -29,7 +29,7 @@ from pydantic import (
 
 from include.experiment.axes import as_list, none_swept, unfolded
 from include.experiment.form_lines import numbers_of, seeds_of
-from include.files.inputs import beside
+from include.files.inputs import beside, beside_if_file
 from include.files.plain_yaml import input_yaml
 from include.model.errors import Problem, SpecError, unknown_name
 from include.workloads.topologies import run_defaults, validation_problems
@@ -348,15 +348,12 @@ def located(spec: ExperimentSpec, path: Path) -> ExperimentSpec:
     for pattern in spec.patterns or []:
         if "path" in pattern.options:
             pattern.options["path"] = beside(path, str(pattern.options["path"]))
-    spec.topology = [_beside(path, name) for name in spec.topology]
+    spec.topology = [beside_if_file(path, name) for name in spec.topology]
     if "price_books" in spec.model_fields_set:  # else those of the topology's file
-        spec.price_books = [_beside(path, name) for name in spec.price_books]
-    spec.without = {_beside(path, topology): names for topology, names in spec.without.items()}
+        spec.price_books = [beside_if_file(path, name) for name in spec.price_books]
+    spec.without = {
+        beside_if_file(path, topology): names for topology, names in spec.without.items()
+    }
     if "calibration" in spec.model_fields_set:
-        spec.calibration = [_beside(path, name) for name in spec.calibration]
+        spec.calibration = [beside_if_file(path, name) for name in spec.calibration]
     return spec
-
-
-def _beside(path: Path, name: str) -> str:
-    """A name stays a name; a file is looked for beside the spec."""
-    return beside(path, name) if name.endswith((".yaml", ".yml")) else name

@@ -56,6 +56,11 @@ def beside(file: Path, name: str) -> str:
         return str(file.parent / name)
 
 
+def beside_if_file(file: Path, name: str) -> str:
+    """The same of a YAML file; any other name stays a name."""
+    return beside(file, name) if name.endswith((".yaml", ".yml")) else name
+
+
 def input_text(name: str | Path, kind: str) -> str:
     """What is in such a file. Raises SpecError also when it cannot be read as text."""
     path = input_file(name, kind)

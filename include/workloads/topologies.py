@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 from pydantic import ValidationError
 
-from include.files.inputs import input_text
+from include.files.inputs import beside, beside_if_file, input_text
 from include.files.plain_yaml import read_yaml
 from include.model.errors import SpecError, unknown_name
 from include.model.topology import Keyed, Operator, Source, Topology
@@ -114,13 +114,34 @@ def load_topology(name_or_path: str, above: tuple[Path, ...] = ()) -> Topology:
 
 
 def run_defaults(name_or_path: str) -> Mapping[str, Any]:
-    """Defaults of a topology's runs, as fields of a spec; empty if the file cannot be read."""
+    """Defaults of a topology's runs, as fields of a spec; empty if the file cannot be read.
+
+    Relative paths start where the file is.
+    """
     try:
         raw = _based_on(_plain(name_or_path))
         parsed = RunWith.model_validate(raw.get("run_with", {}))
     except (OSError, SpecError, ValidationError, yaml.YAMLError, AttributeError):
         return {}  # loading the topology reports the problems
-    return parsed.model_dump(exclude_none=True)
+    defaults = parsed.model_dump(exclude_none=True)
+    return _located(defaults, Path(name_or_path)) if _is_path(name_or_path) else defaults
+
+
+def _located(defaults: dict[str, Any], file: Path) -> dict[str, Any]:
+    for pattern in defaults.get("patterns", ()):
+        if isinstance(pattern, dict) and "path" in pattern:
+            path = pattern["path"]
+            swept = path["sweep"] if isinstance(path, dict) and "sweep" in path else None
+            pattern["path"] = (
+                {**path, "sweep": [beside(file, str(one)) for one in swept]}
+                if isinstance(swept, list)
+                else beside(file, str(path))
+            )
+    if "calibration" in defaults:
+        defaults["calibration"] = beside_if_file(file, defaults["calibration"])
+    if "price_books" in defaults:
+        defaults["price_books"] = [beside_if_file(file, one) for one in defaults["price_books"]]
+    return defaults
 
 
 @lru_cache(maxsize=64)
@@ -150,7 +171,11 @@ def _parsed(raw: Any, source: str, files: tuple[Path, ...]) -> Topology:
     try:
         raw = _based_on(raw)
         if isinstance(raw, dict) and "tenants" in raw:
-            topology = shared(TenantsFile.model_validate(raw), partial(_of_one_tenant, files))
+            parsed = TenantsFile.model_validate(raw)
+            for tenant in parsed.tenants:
+                if files and "path" in tenant.arrivals:
+                    tenant.arrivals["path"] = beside(files[-1], str(tenant.arrivals["path"]))
+            topology = shared(parsed, partial(_of_one_tenant, files))
         else:
             topology = _single(TopologyFile.model_validate(raw))
     except ValidationError as error:

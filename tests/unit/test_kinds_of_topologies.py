@@ -91,24 +91,43 @@ def test_the_level_of_a_source_is_that_of_the_run_times_its_own_from_when_it_joi
     assert levels_of["early-1.S1"] is levels_of["early-2.S3"], "one pattern is unfolded once"
 
 
-def test_a_trace_of_a_tenant_is_in_items_of_its_sources(tmp_path):
+def test_a_trace_of_a_tenant_lies_beside_its_file_and_is_in_items_of_its_sources(tmp_path):
     """Six items a second, of sources that publish 2 and 1 per second and level unit."""
-    trace, file = tmp_path / "rate.csv", tmp_path / "shared.yaml"
-    trace.write_text("time_s,rate_items_per_s\n0,6\n")
+    file = tmp_path / "shared.yaml"
+    (tmp_path / "rate.csv").write_text("time_s,rate_items_per_s\n0,6\n")
     (tmp_path / "job.yaml").write_text(
         "{name: job, emission_period_s: 0.5, sources: {s: {label: s, items_per_level: 1}, "
         "t: {label: t, items_per_level: 0.5}}, operators: {a: {label: a, slo_ms: 5, service_ms: 5, "
         "cpu_shares: 9, memory_mb: 9}}, edges: [{from: s, to: a}, {from: t, to: a}]}"
     )
     file.write_text(
-        f"{{name: shared, tenants: [{{name: a, topology: job.yaml, arrivals: {{name: trace, "
-        f"path: {trace}}}}}, {{name: b, topology: job.yaml}}]}}"
+        "{name: shared, tenants: [{name: a, topology: job.yaml, arrivals: {name: trace, "
+        "path: rate.csv}}, {name: b, topology: job.yaml}]}"
     )
     spec = run_spec(topology=str(file), pattern="constant", pattern_options={"level": 1})
     levels_of = levels_of_sources(spec, load_topology(str(file)))
     assert {name: levels.peak() for name, levels in levels_of.items()} == {
         "a.s": 2.0, "a.t": 2.0, "b.s": 1.0, "b.t": 1.0,
     }  # fmt: skip
+
+
+def test_paths_in_a_topology_are_relative_to_it(tmp_path):
+    (tmp_path / "rate.csv").write_text("time_s,level\n0,6\n")
+    (tmp_path / "mine.yaml").write_text("{based_on: manufacturing}")
+    (tmp_path / "book.yaml").write_text(
+        "{name: b, provider: p, region: r, instance_type: i, currency: EUR, per_hour: 1, "
+        "rule: ovh, as_of: 2026-01-31, source: s}"
+    )
+    (tmp_path / "job.yaml").write_text(
+        "{name: job, based_on: manufacturing, run_with: {patterns: [{name: trace, path: rate.csv, "
+        "scale: {sweep: [1, 2]}}, {name: trace, path: {sweep: [./rate.csv]}, scale: 3}], "
+        "calibration: mine.yaml, price_books: [book.yaml, btu10]}}"
+    )
+    runs = points(str(tmp_path / "job.yaml"))
+    assert [one.pattern_options["path"] for one in runs] == [str(tmp_path / "rate.csv")] * 3
+    assert runs[0].calibration == str(tmp_path / "mine.yaml")
+    assert runs[0].price_books == (str(tmp_path / "book.yaml"), "btu10")
+    assert not [problem for run in runs for problem in problems_of(run)]
 
 
 def test_an_unknown_pattern_of_a_source_is_told_once_per_tenant(tmp_path):
