@@ -131,7 +131,7 @@ def resolve(spec: RunSpec) -> Run:
     unique: dict[Levels, int] = {}
     for levels in levels_of.values():
         unique.setdefault(levels, len(unique))
-    peaks = {name: levels.peak() for name, levels in levels_of.items()}
+    peaks = {name: levels.peak(spec.duration_s) for name, levels in levels_of.items()}
     faults = TESTBEDS[spec.testbed].parameters().faults.model_validate(spec.faults)
     busy_ms = topology.emission_period_s * 1000 * PEAK_UTILISATION
     return Run(

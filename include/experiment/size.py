@@ -148,7 +148,7 @@ def executions_of(spec: RunSpec) -> tuple[float, float]:
         pieces = list(levels.pieces(spec.duration_s))
         lasting = sum(level * (end_s - start_s) for start_s, end_s, level in pieces)
         mean[source] = lasting / spec.duration_s
-        peak[source] = max(level for *_, level in pieces)
+        peak[source] = levels.peak(spec.duration_s)
     window_s = min(spec.window_s, spec.duration_s)
     total = sum(topology.items_per_period(mean).values()) * spec.duration_s
     busiest = sum(topology.items_per_period(peak).values()) * window_s

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import inf
 from typing import Protocol
 
 LEAST_HOLD_S = 0.1
@@ -23,8 +24,9 @@ class Levels:
         i = bisect_right(self.starts_s, t_s) - 1
         return self.levels[i] if i >= 0 else 0.0
 
-    def peak(self) -> float:
-        return max(self.levels)
+    def peak(self, end_s: float = inf) -> float:
+        """The highest level before ``end_s``; 0 where there is none."""
+        return max((level for *_, level in self.pieces(end_s)), default=0.0)
 
     def pieces(self, end_s: float) -> Iterator[tuple[float, float, float]]:
         """(start_s, end_s, level) of every piece before ``end_s``."""

@@ -195,6 +195,15 @@ def test_what_tables_have_to_know_of_a_run_stands_in_its_rows(tmp_path):
     }
 
 
+def test_an_oracle_is_told_the_peak_of_the_run_and_of_nothing_after_it():
+    """The step to twice the level comes after an hour."""
+    short = a_spec(pattern="step", duration_min=30)
+    constant = a_spec(pattern="constant", pattern_options={"level": 1})
+    assert resolve(short).instances_at_peak == resolve(constant).instances_at_peak
+    longer = resolve(a_spec(pattern="step", duration_min=90))
+    assert longer.instances_at_peak != resolve(constant).instances_at_peak
+
+
 def test_only_an_oracle_is_told_of_the_peak():
     for name, registered in CONTROLLERS.items():
         run = resolve(a_spec(controller=name))
