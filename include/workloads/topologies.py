@@ -43,14 +43,16 @@ def _based_on(raw: Any, ancestors: tuple[str, ...] = ()) -> Any:
     merged = dict(_based_on(_plain(base_name), (*ancestors, base_name)))
     for key, value in raw.items():
         if key in ("sources", "operators") and isinstance(value, dict):
-            base = merged[key]
+            base = merged.get(key, {})  # a base of tenants has none, and the schema says so
             changed = {
                 k: {**base.get(k, {}), **(v or {})} if isinstance(v, dict | None) else v
                 for k, v in value.items()
             }
             merged[key] = {**base, **changed}
         elif key == "edges" and isinstance(value, list):
-            merged[key] = list({_ends(edge): edge for edge in [*merged[key], *value]}.values())
+            merged[key] = list(
+                {_ends(edge): edge for edge in [*merged.get(key, []), *value]}.values()
+            )
         elif key == "run_with" and isinstance(value, dict):
             merged[key] = {**merged.get(key, {}), **value}
         elif key != "based_on":
@@ -241,6 +243,9 @@ def _of_one_tenant(files: tuple[Path, ...], tenant: TenantFile) -> Topology:
             name = str(files[-1].parent / name)
         return load_topology(name, files)
     changed = _based_on({"based_on": tenant.topology, "operators": tenant.operators})
+    if "tenants" in changed:
+        problem = f"{tenant.topology} has tenants of its own; name one with operators, or leave"
+        raise SpecError("topology", [f"tenant {tenant.name}: {problem} operators out"])
     return _single(TopologyFile.model_validate(changed))
 
 

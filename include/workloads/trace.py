@@ -47,6 +47,8 @@ class Trace:
                 yield f"highest_level must be above 0, got {self.highest_level:g}"
             if self.scale != 1:
                 yield "scale and highest_level both say how high the level is; give one of them"
+        if not 0 < self.items_per_level_s < math.inf:
+            yield f"items_per_level_s must be above 0, got {self.items_per_level_s:g}"
         if not 0 < self.speedup < math.inf:
             yield f"speedup must be above 0, got {self.speedup:g}"
         try:

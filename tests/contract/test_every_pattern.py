@@ -42,6 +42,15 @@ def test_its_pieces_cover_the_run_without_gap(pattern):
     assert all(a[1] == b[0] for a, b in pairwise(pieces))
 
 
+def test_steps_that_are_no_whole_milliseconds_have_a_level_each():
+    levels = PATTERNS["lab"](step_s=0.1009, hold_s=1).unfold(1200, seed=1)
+    assert len(levels.starts_s) == len(levels.levels) == 11893
+
+
+def test_steps_that_divide_a_way_but_for_rounding_are_taken():
+    assert list(PATTERNS["pyramid"](high=0.3, step=0.1).problems()) == []
+
+
 def test_no_two_workloads_have_a_file_of_the_same_name():
     """They are found by name, and one would hide the other."""
     for each in ("*/*.yaml", "*/calibrations/virtual/*.yaml", "*/calibrations/flow/*.yaml"):

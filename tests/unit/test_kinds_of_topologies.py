@@ -151,6 +151,29 @@ def test_tenants_that_name_their_own_file_are_refused(first, chain, tmp_path):
     assert problem == f"tenants name their own file ({chain}); name another topology there"
 
 
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("operators: {count: {slo_ms: 4}}", "operators: unknown field"),
+        ("sources: {s: {items_per_level: 4}}", "sources: unknown field"),
+        ("edges: [{from: s, to: count}]", "edges: unknown field"),
+    ],
+)
+def test_what_only_one_job_has_is_refused_of_a_base_of_tenants(text, says):
+    (problem,) = problems_told(
+        parse_topology, f"name: mine\nbased_on: tenants_diurnal\n{text}", source="mine.yaml"
+    )
+    assert says in problem
+
+
+def test_operators_of_a_tenant_are_those_of_one_job():
+    tenant = "{name: a, topology: tenants_diurnal, operators: {count: {slo_ms: 4}}}"
+    (problem,) = problems_told(
+        parse_topology, f"name: mine\ntenants: [{tenant}]", source="mine.yaml"
+    )
+    assert problem.startswith("tenant a: tenants_diurnal has tenants of its own")
+
+
 def test_a_run_of_tenants_deploys_on_the_hosts_it_is_given(shared):
     run = resolve(points(shared, calibration="manufacturing")[0])
     assert run.setting.hosts_at_start == 2

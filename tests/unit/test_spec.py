@@ -88,6 +88,8 @@ def test_every_spec_that_comes_with_the_project_can_run(path):
             "from 0 to 10, got 1e+200",
         ),
         ({"pattern": "pyramid", "pattern_options": {"step": 2**-40}}, "into at most 1000"),
+        ({"pattern": "pyramid", "pattern_options": {"high": 0.3, "step": 0.11}}, "must divide"),
+        ({"pattern": "espa_cosine", "pattern_options": {"period_s": 1e-320}}, "at least 0.1 s"),
         ({"pattern": "lab", "pattern_options": {"hold_s": 1e12}}, "hold_s <= 86400"),
         ({"pattern": "step_wise"}, "Did you mean 'stepwise'?"),
         ({"flavor": "docker-4cpu"}, "Did you mean 'docker-4cpu-7gb'?"),

@@ -120,6 +120,8 @@ def test_a_load_is_the_column_that_was_asked_for(tmp_path: Path) -> None:
         (("t,n", "0,1", "9,x"), {"map": "rate=n"}, "line 3: n is no number"),
         (("t,lag", "0,1", "9,2"), {}, "no rate that could be replayed, only lag_items"),
         (("t,rate", "0,1", "9,2"), {"step_s": 0}, "step_s must be a number above 0"),
+        (("t,rate", "0,1", "9,2"), {"items_per_level_s": 0}, "items_per_level_s must be above 0"),
+        (("t,rate", "0,1", "9,2"), {"items_per_level_s": -1}, "items_per_level_s must be above 0"),
         (("t,rate", "0,1", "9,2"), {"gaps": "fill"}, "gaps: input should be 'refuse', 'hold' or"),
         (("t,rate", "0,0", "9,0"), {}, "nothing would ever arrive"),
         (("time_s,level",), {}, "has no rows"),

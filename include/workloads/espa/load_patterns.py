@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from include.model.errors import not_above_0
-from include.workloads.pattern import Levels, held, hold_problems, level_problems
+from include.workloads.pattern import LEAST_HOLD_S, Levels, held, hold_problems, level_problems
 
 RECORDS_PER_LEVEL = 25_000
 """Ours: makes the mean of query 1 six levels, and its peak ten."""
@@ -40,7 +40,9 @@ class Cosine:
     hold_s: float = 60.0
 
     def problems(self) -> Iterator[str]:
-        yield from not_above_0(self, "mean", "period_s")
+        yield from not_above_0(self, "mean")
+        if not self.period_s >= LEAST_HOLD_S:
+            yield f"period_s must be at least {LEAST_HOLD_S:g} s, got {self.period_s:g}"
         yield from hold_problems(self.hold_s)
         yield from _negative(self, "divergence", "noise")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -24,10 +25,14 @@ class Pyramid:
     def problems(self) -> Iterator[str]:
         if not 0 <= self.low < self.high:
             yield f"pyramid needs 0 <= low < high, got {self.low:g} and {self.high:g}"
-        elif self.step <= 0 or (up := (self.high - self.low) / self.step) % 1 or up > MOST_STEPS:
+        elif not self._steps_are_whole():
             way = f"the way from {self.low:g} to {self.high:g} into at most {MOST_STEPS}"
             yield f"step must divide {way}, got {self.step:g}"
         yield from hold_problems(self.hold_s)
+
+    def _steps_are_whole(self) -> bool:
+        steps = (self.high - self.low) / self.step if self.step > 0 else 0.0
+        return 0.5 < steps < MOST_STEPS + 0.5 and abs(steps - round(steps)) < 1e-9
 
     def unfold(self, duration_s: float, seed: int) -> Levels:
         steps = round((self.high - self.low) / self.step)
@@ -81,10 +86,9 @@ class Lab:
         rates = [self.low]
         while len(rates) * self.step_s < duration_s:
             rates += self._sample(draw, rates[-1])
-        steps = -(-int(duration_s * 1000) // int(self.step_s * 1000))
-        return Levels(
-            tuple(i * self.step_s for i in range(steps)), tuple(round(r, 3) for r in rates[:steps])
-        )
+        steps = max(1, math.ceil(duration_s / self.step_s - 1e-9))
+        levels = tuple(round(rate, 3) for rate in rates[:steps])
+        return Levels(tuple(i * self.step_s for i in range(len(levels))), levels)
 
     def _sample(self, draw: random.Random, before: float) -> list[float]:
         """The rates while one sample is scanned."""
