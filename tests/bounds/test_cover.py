@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from include.experiment.prices import PRICE_BOOKS
 from include.experiment.run import resolve
 from include.experiment.spec import RunSpec
 from include.results.bounds.cover import (
+    PACKING_NODES,
     cheapest_cost,
     cover_of,
     fewest_btus,
@@ -86,6 +88,24 @@ def test_a_packing_that_first_fit_decreasing_misses() -> None:
     counts, sizes = np.array([1, 2, 1, 2]), np.array([[5.0, 4.0, 3.0, 2.0]])
     assert first_fit_hosts(counts, np.array([10.0]), sizes) == 3
     assert fewest_hosts(counts, np.array([10.0]), sizes) == (2, 2)
+
+
+def test_a_packing_that_is_too_hard_ends_after_so_many_nodes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The clock would end it elsewhere on another machine."""
+    solved = []
+
+    def seen(*arguments: Any, **named: Any) -> Any:
+        solved.append(milp(*arguments, **named))
+        return solved[-1]
+
+    monkeypatch.setattr("scipy.optimize.milp", seen)
+    random = np.random.default_rng(5)
+    needs, counts = random.uniform(0.15, 0.45, (2, 7)), random.integers(4, 16, 7)
+    low, high = fewest_hosts(counts, np.ones(2), needs)
+    assert low < high
+    assert [one.mip_node_count for one in solved] == [PACKING_NODES]
 
 
 @pytest.mark.parametrize(

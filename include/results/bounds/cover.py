@@ -94,8 +94,11 @@ def cheapest_cost(hosts: Hosts, book: PriceBook, step_s: float) -> float:
     raise ValueError(f"a BTU of {book.btu_s:g} s is no multiple of {step_s:g} s, nor a part")
 
 
-EXACT_WITHIN_S = 5.0
-"""How long the solver may look for one packing."""
+PACKING_NODES = 300
+"""Nodes that the solver may visit for one packing: the same packing on every machine."""
+GUARD_S = 60.0
+"""A packing that takes so long is given up, on a slow machine earlier than on a fast one. Those of
+100 operators on 50 hosts take some 12 s."""
 Counts = NDArray[np.int64]
 
 
@@ -154,7 +157,7 @@ def _exact(counts: Counts, offered: Series, needs: Series, low: int, high: int) 
         ],
         integrality=np.ones((kinds + 1) * high),
         bounds=Bounds(0, np.concatenate([np.tile(counts, high), np.ones(high)])),
-        options={"time_limit": EXACT_WITHIN_S},
+        options={"node_limit": PACKING_NODES, "time_limit": GUARD_S},
     )
     if solution.mip_dual_bound is not None:
         low = max(low, math.ceil(solution.mip_dual_bound - 1e-6))
