@@ -6,10 +6,11 @@ The paper's model is linear: BTUs of 10, 30 and 60 minutes cost 1, 3 and 6 (Peer
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from include.experiment.prices.books import PENALTY_PER_ITEM, load_book
+from include.model.billing import CloudPriceBook
 from include.model.errors import SpecError, unknown_name
 from include.model.host import PriceBook
 
@@ -48,19 +49,18 @@ def price_book(name: str) -> PriceBook:
             raise SpecError("price book", [unknown_name("price book", name, PRICE_BOOKS)])
         return PRICE_BOOKS[name]
     try:
-        book = load_book(name)
+        return load_book(name, _run_problems)
     except SpecError as error:
         problems = [f"price book {Path(name).name}: {problem}" for problem in error.problems]
         raise SpecError("price book", problems) from None
-    problems = []
+
+
+def _run_problems(book: CloudPriceBook) -> Iterator[str]:
     if book.name in PRICE_BOOKS:
-        problems.append(f"{name}: {book.name} is the name of another price book; choose one")
+        yield f"{book.name} is the name of another price book; choose one"
     if book.billed_from != "order":
-        problems.append(f"{name}: runs are billed from the order; write billed_from: order")
+        yield "runs are billed from the order; write billed_from: order"
     if book.interrupted_free_s > 0:
-        problems.append(f"{name}: runs pay for hosts that are lost; write interrupted_free_s: 0")
+        yield "runs pay for hosts that are lost; write interrupted_free_s: 0"
     if book.reserved:
-        problems.append(f"{name}: runs pay for every lease; leave reserved out")
-    if problems:
-        raise SpecError("price book", problems)
-    return book
+        yield "runs pay for every lease; leave reserved out"

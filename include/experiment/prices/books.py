@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, Field, ValidationError
 
 from include.files.plain_yaml import input_yaml
 from include.model.billing import CloudPriceBook
 from include.model.errors import SpecError, unknown_name
 from include.workloads.topologies import validation_problems
+from include.workloads.topology_file import Strict
 
 PENALTY_PER_ITEM = 0.0001
 Text = Annotated[
@@ -36,16 +37,14 @@ Price = Annotated[float, Field(gt=0, lt=1e9, allow_inf_nan=False)]
 Seconds = Annotated[float, Field(ge=1, lt=1e8, allow_inf_nan=False)]
 
 
-class _Reserved(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+class _Reserved(Strict):
     hosts: Annotated[int, Field(ge=1, le=100_000)]
     per_hour: Money
 
 
-class _Book(BaseModel):
+class _Book(Strict):
     """What the file may say. Billing is that of the rule unless it is said here."""
 
-    model_config = ConfigDict(extra="forbid")
     name: Name
     provider: Text
     region: Text
@@ -64,16 +63,20 @@ class _Book(BaseModel):
     reserved: _Reserved | None = None
 
 
-def load_book(path: str | Path) -> CloudPriceBook:
+Check = Callable[[CloudPriceBook], Iterable[str]]
+"""What else is wrong with a book."""
+
+
+def load_book(path: str | Path, check: Check = lambda book: ()) -> CloudPriceBook:
     """The book in a YAML file. Raises SpecError with everything that is wrong with it."""
     name = Path(path).name
     raw = input_yaml(path, "price book")
     if not isinstance(raw, Mapping):
         raise SpecError(name, ["a price book is a mapping: name, provider, per_hour, rule, ..."])
-    return book_of(raw, name)
+    return book_of(raw, name, check)
 
 
-def book_of(raw: Mapping[str, Any], source: str) -> CloudPriceBook:
+def book_of(raw: Mapping[str, Any], source: str, check: Check = lambda book: ()) -> CloudPriceBook:
     """The book that such values say. Raises SpecError with everything that is wrong with them."""
     problems = [] if raw.get("per_hour") != 0 else ["per_hour is 0: a price that is missing"]
     try:
@@ -86,17 +89,15 @@ def book_of(raw: Mapping[str, Any], source: str) -> CloudPriceBook:
         ]
         raise SpecError(source, [*problems, *shape_problems, *_unknown_rule(raw)]) from None
     problems += _unknown_rule(raw)
-    if not problems:
-        problems += _billing_problems(book)
     if problems:
         raise SpecError(source, problems)
-    every_s = _billing(book, "billed_every_s")
-    return CloudPriceBook(
+    every_s = _billing(book, "billed_every_s") or 1.0
+    made = CloudPriceBook(
         name=book.name,
         btu_s=every_s,
         price_per_btu=book.per_hour * every_s / 3600,
         penalty_per_item=book.penalty_per_item,
-        minimum_s=_billing(book, "minimum_s"),
+        minimum_s=_billing(book, "minimum_s") or every_s,
         cap_per_month=book.cap_per_month,
         billed_from=_billing(book, "billed_from") or "order",
         interrupted_free_s=_billing(book, "interrupted_free_s") or 0.0,
@@ -109,6 +110,9 @@ def book_of(raw: Mapping[str, Any], source: str) -> CloudPriceBook:
         as_of=book.as_of,
         source=book.source,
     )
+    if problems := [*_billing_problems(book), *check(made)]:
+        raise SpecError(source, problems)
+    return made
 
 
 def _unknown_rule(raw: Mapping[str, Any]) -> Iterator[str]:
