@@ -72,7 +72,8 @@ def checked_options(
             problems.append(f"{where}: {problem}")
             continue
         try:
-            if isinstance(value, bool) and bool not in (types[name], *get_args(types[name])):
+            no_bool = bool not in (types[name], *get_args(types[name]))
+            if no_bool and any(isinstance(one, bool) for one in _elements(value)):
                 problems.append(f"{where}.{name}: write a number or a text, got {value!r}")
                 continue
             values[name] = TypeAdapter(types[name]).validate_python(value)
@@ -80,7 +81,8 @@ def checked_options(
             message = error.errors(include_url=False)[0]["msg"]
             problems.append(f"{where}.{name}: {message[:1].lower()}{message[1:]}, got {value!r}")
             continue
-        if isinstance(values[name], float | int) and not _is_finite(values[name]):
+        numbers = [one for one in _elements(values[name]) if isinstance(one, float | int)]
+        if not all(map(_is_finite, numbers)):
             problems.append(f"{where}.{name}: must be a finite number, got {value!r:.40}")
             del values[name]
     return values, problems
@@ -94,6 +96,10 @@ def changed_options(factory: Callable[..., Any], options: Mapping[str, Any]) -> 
     values, _ = checked_options("", factory, options)
     defaults = default_options(factory)
     return {name: value for name, value in values.items() if value != defaults[name]}
+
+
+def _elements(value: Any) -> Iterable[Any]:
+    return value if isinstance(value, list | tuple) else [value]
 
 
 def _is_finite(number: float) -> bool:

@@ -55,6 +55,9 @@ def run_from_params(params: Mapping[str, Any]) -> RunSpec:
     values, problems = _read_params(experiment_params(), params)
     pattern = {"name": values["pattern"], **values["pattern_options"]}
     if values["trace"]:
+        if "path" in pattern:
+            text = "trace and pattern_options both name a file; leave one of them out"
+            problems.append(Problem("pattern_options", text))
         pattern["path"] = str(_expanded(str(values["trace"])))
     raw = {
         "name": values["experiment"],
@@ -82,7 +85,8 @@ def matrix_from_params(params: Mapping[str, Any], most_cells: int) -> list[RunSp
     values, problems = _read_params(batch_params(), params)
     if values["spec"]:
         path = spec_path(str(values["spec"]))
-        raw, source, problems = input_yaml(path, "spec"), f"spec {values['spec']}", []
+        raw, source = input_yaml(path, "spec"), f"spec {values['spec']}"
+        problems = [problem for problem in problems if not problem.field]  # of no field but `spec`
         matrix = matrix_of(raw, most=most_cells, path=path)
     else:
         source = "the params"

@@ -225,6 +225,20 @@ def test_a_param_that_nobody_knows_is_named() -> None:
     assert "unknown param 'controler'. Did you mean 'controller'?" in problem
 
 
+def test_a_param_that_nobody_knows_is_named_beside_a_spec() -> None:
+    (problem,) = problems_told(matrix_from_params, {"spec": "demo", "eachcell": "task"}, 10)
+    assert "unknown param 'eachcell'. Did you mean 'each_cell'?" in problem
+
+
+def test_a_trace_is_named_in_one_place(tmp_path: Path) -> None:
+    (tmp_path / "rate.csv").write_text("time_s,level\n0,1\n60,2\n")
+    trace = str(tmp_path / "rate.csv")
+    params = {"pattern": "trace", "trace": trace, "pattern_options": {"path": "other.csv"}}
+    assert problems_told(run_from_params, params) == [
+        "trace and pattern_options both name a file; leave one of them out"
+    ]
+
+
 def test_the_shortest_run_has_two_readings_of_the_monitor() -> None:
     assert least_duration_min(15) == 0.5
     assert run_from_params({"duration_min": 0.5}).duration_min == 0.5

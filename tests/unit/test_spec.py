@@ -82,6 +82,18 @@ def test_every_spec_that_comes_with_the_project_can_run(path):
         ({"hosts": 10**9, "max_hosts": 10**9}, "hosts must be at most 10000"),
         ({"controller": "fixed", "controller_options": {"instances_each": 10**9}}, "start fewer"),
         ({"pattern": "stepwise", "pattern_options": {"hold_s": 0.01}}, "must be at least 0.1"),
+        (
+            {"pattern": "stepwise", "pattern_options": {"levels": [True, 2]}},
+            "levels: write a number",
+        ),
+        (
+            {"pattern": "stepwise", "pattern_options": {"levels": [2, float("inf")]}},
+            "levels: must be a finite number",
+        ),
+        (
+            {"pattern": "stepwise", "pattern_options": {"levels": [2, float("nan")]}},
+            "levels: must be a finite number",
+        ),
         ({"pattern": "diurnal", "pattern_options": {"hour_s": 0.1}}, "hour_s must be at least 1 "),
         (
             {"pattern": "diurnal", "pattern_options": {"noise_cv": 1e200}},
