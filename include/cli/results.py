@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from textwrap import fill, indent
 from typing import Annotated, Any
@@ -136,6 +137,9 @@ def crate(
     """Pack a published experiment as an RO-Crate, for an archive."""
     from include.results.reports.crate import pack_crate
 
+    if license_ and not re.fullmatch(r"https?://[^\s/]+(/\S*)?", license_):
+        url = "https://creativecommons.org/licenses/by/4.0/"
+        raise SpecError("--license", [f"give its URL, such as {url}, got {license_!r:.80}"])
     files = pack_crate(existing(folder), out, license_, overwrite=overwrite)
     typer.echo(f"Crate: {out}, {files} files")
 
@@ -161,6 +165,8 @@ def figure(
     from include.results.reports.tournament import END_TO_END_SHARE, Case, case_of, matches
     from include.results.tables.staged import read_table
 
+    if fitted and not front:
+        raise SpecError("--fitted", ["it marks panels of --front; give that, too"])
     published = {folder: require_published(existing(folder)).parent for folder in folders}
     if out.suffix.lower() != ".svg":
         raise SpecError("--out", [f"figures are SVG; let it end in .svg, got {out}"])

@@ -134,6 +134,7 @@ def test_list_prices_are_shown_and_written(tmp_path: Path) -> None:
         (("aws", "--region", "us-east-1", "--like", "big"), "such as 4cpu-16gb, got 'big'"),
         (("aws", "--region", "us-east-1", "--type", "m5.larg"), "Did you mean 'm5.large'?"),
         (("aws", "--region", "ap-south-1", "--type", "m5.large"), "has no price in ap-south-1"),
+        (("gce", "--region", "us-central1", "--like", "0cpu-0gb"), "write a size above 0"),
         (("aws", "--region", "us-east-1", "--like", "9999cpu-1gb", "--out", "x"), "no type of"),
         (
             ("azure", "--region", "westeurope", "--like", "1cpu-4gb", "--out", "x"),

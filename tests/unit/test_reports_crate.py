@@ -286,3 +286,10 @@ def test_with_its_last_run_the_crate_goes(folder: Path) -> None:
     remove_runs(folder, [SPEC.run_id], f"sqlite:///{folder.parent / 'results.db'}")
     assert not (folder / METADATA).exists()
     assert not (folder / "workflow").exists()
+
+
+def test_the_command_takes_the_url_of_a_licence_only(folder: Path, tmp_path: Path) -> None:
+    out = tmp_path / "demo.zip"
+    message = refused("crate", folder, "--out", out, "--license", "not a url")
+    assert "give its URL, such as https://creativecommons.org" in message
+    assert not out.exists()

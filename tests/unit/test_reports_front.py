@@ -122,6 +122,8 @@ def test_the_command_draws_what_was_published(tmp_path: Path) -> None:
     svg = (tmp_path / "out.svg").read_text()
     assert texts(svg) == texts(front.draw(ALL, ["stepwise"]))
     assert "currentColor" not in svg
+    alone = refused("figure", str(tmp_path), "--fitted", "stepwise", "--out", "a.svg")
+    assert "it marks panels of --front" in alone
     assert "let it end in .svg, got out.png" in refused(*command, "out.png")
     shutil.copytree(tmp_path / "published", tmp_path / "again" / "published")
     twice = refused(*command[:2], str(tmp_path / "again"), "--out", "a.svg")

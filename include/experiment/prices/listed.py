@@ -75,7 +75,10 @@ def parse_size(like: str) -> tuple[float, float]:
     match = _LIKE.fullmatch(like.strip())
     if not match:
         raise SpecError("--like", [f"write CPUs and memory such as 4cpu-16gb, got {like!r:.40}"])
-    return float(match[1]), float(match[2])
+    cpus, memory_gb = float(match[1]), float(match[2])
+    if not (cpus > 0 and memory_gb > 0):
+        raise SpecError("--like", [f"write a size above 0, such as 4cpu-16gb, got {like!r:.40}"])
+    return cpus, memory_gb
 
 
 def load_price_list(
