@@ -150,6 +150,8 @@ def _recorded(
         read = ", ".join(recording.readings)
         problem = f"{path} has no rate that could be replayed, only {read}; map arrivals=COLUMN"
         raise SpecError("trace", [problem])
+    if name in recording.counters and recording.times_s.size > 1:
+        recording = _from_earlier(recording, name)
     if step_s is not None:
         recording = evenly(recording, step_s)
     elif gaps != "refuse" and not np.isnan(recording.readings[name]).any():
@@ -161,6 +163,12 @@ def _recorded(
     values, notes = _without_gaps(path, recording, name, gaps)
     times_s: list[float] = recording.times_s.tolist()
     return TraceLoad(str(path), name, times_s, values, is_rate, (*recording.notes, *notes))
+
+
+def _from_earlier(recording: Recording, name: str) -> Recording:
+    """What a counter grew by, from the reading before: a load holds until the next time."""
+    rates = recording.readings[name][1:]
+    return replace(recording, times_s=recording.times_s[:-1], readings={name: rates})
 
 
 def _without_gaps(

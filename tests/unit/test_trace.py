@@ -44,6 +44,16 @@ def test_a_recording_with_a_mapping_is_a_load(tmp_path: Path) -> None:
         assert levels.levels == (3.0, 1.5, 0.0)
 
 
+@pytest.mark.parametrize("step_s", [None, 60.0])
+def test_a_counter_is_replayed_when_it_grew(step_s: float | None, tmp_path: Path) -> None:
+    """Ten a second from 60 to 120 s, and nothing before and after."""
+    path = written(tmp_path, "t_s,n", "0,0", "60,0", "120,600", "180,600")
+    trace = Trace(path, map="time=t_s,arrivals=n@total", step_s=step_s)
+    assert not list(trace.problems())
+    levels = trace.unfold(3600, seed=1)
+    assert (levels.starts_s, levels.levels) == ((0, 60, 120), (0.0, 10.0, 0.0))
+
+
 def test_obvious_names_need_no_mapping(tmp_path: Path) -> None:
     path = written(tmp_path, "time_s,requests_per_s,latency_ms", "0,4,9", "60,8,9")
     assert Trace(path, items_per_level_s=4).unfold(3600, seed=1).levels == (1, 2)

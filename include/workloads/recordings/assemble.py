@@ -175,6 +175,7 @@ def _recording(
         latency_column=next((read.column for read in reads if read.signal == "latency_s"), ""),
         cpu_column=next((read.column for read in reads if read.signal == "cpu_share"), ""),
         unread=unread,
+        counters=tuple(read.signal for read in reads if read.unit == TOTAL),
     )
 
 

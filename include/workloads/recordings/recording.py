@@ -64,6 +64,8 @@ class Recording:
     unread: tuple[str, ...] = ()
     instances_per_host: int | None = None
     """As recorded; None where the recording does not say."""
+    counters: tuple[str, ...] = ()
+    """Signals that were read from a counter: what it grew by stands at the later reading."""
 
     def at(self, rows: slice | NDArray[np.bool_]) -> Recording:
         readings = {name: values[rows] for name, values in self.readings.items()}
