@@ -28,10 +28,14 @@ def script_parser(doc: str | None, out: Path, seeds: str) -> argparse.ArgumentPa
     """The options of such a module: its seeds as numbers, and the file that it writes."""
     parser = argparse.ArgumentParser(description=doc)
     parser.add_argument(
-        "--seeds", type=seeds_of, default=seeds, help="a range, or separated by commas"
+        "--seeds", type=_numbers, default=seeds, help="a range, or separated by commas"
     )
     parser.add_argument("--out", type=Path, default=out)
     return parser
+
+
+def _numbers(seeds: str) -> list[int]:
+    return [int(seed) for seed in seeds_of(seeds)]
 
 
 def write_as_measured(out: Path, columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> None:

@@ -229,7 +229,7 @@ def test_the_manifest_lists_every_part_with_its_hash(tmp_path):
 
 
 def test_every_lease_is_stored_once_in_order_whenever_it_ended(tmp_path):
-    spec = a_spec(btu_min=2, duration_min=20)
+    spec = a_spec(btu_min=2, duration_min=30)
     stages.run_all(spec, tmp_path)
     store = stages.store_of(spec, tmp_path)
     log = pq.ParquetFile(store.part("lease", 0)).read().to_pylist()
@@ -238,7 +238,7 @@ def test_every_lease_is_stored_once_in_order_whenever_it_ended(tmp_path):
     ended = [host for commit in commits for host in commit["host"]]
     assert sorted(ended) == sorted(lease["host"] for lease in log if lease["released"])
     assert sum(bool(commit["host"]) for commit in commits) > 1, "they end in several windows"
-    assert all(lease["ended_s"] <= 1200 for lease in log)
+    assert all(lease["ended_s"] <= 1800 for lease in log)
 
 
 def test_a_run_whose_last_window_is_shorter_ends_on_time(tmp_path):

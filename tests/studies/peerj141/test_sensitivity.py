@@ -7,6 +7,7 @@ import pytest
 from include.files.whole import csv_rows
 from include.studies.peerj141.calibration import CONTROLLERS, START, changes
 from include.studies.peerj141.sensitivity import CHANGED, COLUMNS, CONSTANTS, OUT, rows
+from include.studies.scripts import script_parser
 from include.studies.peerj141.trial import CalibrationRun
 from include.testbeds import TESTBEDS
 from include.testbeds.virtual.calibration import VirtualCalibration
@@ -79,3 +80,9 @@ def test_the_table_beside_it_is_of_these_constants():
     assert tuple(table[0]) == COLUMNS
     assert {row["constant"] for row in table} == set(BY_NAME)
     assert all(row.items() >= BY_NAME[row["constant"]].items() for row in table)
+
+
+def test_seeds_of_a_script_are_numbers_however_they_are_written() -> None:
+    parser = script_parser(None, OUT, "1,2")
+    assert parser.parse_args([]).seeds == [1, 2]
+    assert parser.parse_args(["--seeds", "25-27,30"]).seeds == [25, 26, 27, 30]
