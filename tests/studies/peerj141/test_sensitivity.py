@@ -7,8 +7,8 @@ import pytest
 from include.files.whole import csv_rows
 from include.studies.peerj141.calibration import CONTROLLERS, START, changes
 from include.studies.peerj141.sensitivity import CHANGED, COLUMNS, CONSTANTS, OUT, rows
-from include.studies.scripts import script_parser
 from include.studies.peerj141.trial import CalibrationRun
+from include.studies.scripts import script_parser
 from include.testbeds import TESTBEDS
 from include.testbeds.virtual.calibration import VirtualCalibration
 
