@@ -66,7 +66,8 @@ class Ds2(Autoscaler):
             return Ds2Memory(counts, true, memory.intervals + 1, memory.evaluations), {}
         targets = self._evaluated(true, rates, seen)
         changes = any(
-            is_significant(len(seen.serving(name)), one.instances) for name, one in targets.items()
+            is_significant(len(seen.serving(name)), target.instances)
+            for name, target in targets.items()
         )
         evaluations = memory.evaluations + 1
         if evaluations < self.activation or not changes:

@@ -135,15 +135,20 @@ class Ekf:
 
 def with_unread(now: EkfMemory, before: EkfMemory, measured: Measured) -> EkfMemory:
     """With the operators and instances that were not measured now, as they were."""
-    both = enumerate(zip(before.operators_of, before.instances, strict=True))
-    rows = [i for i, (of, one) in both if of not in now.rate or one in measured.unread]
+    instances = enumerate(zip(before.operators_of, before.instances, strict=True))
+    rows = [
+        row
+        for row, (operator, instance) in instances
+        if operator not in now.rate or instance in measured.unread
+    ]
     if not rows:
         return now
 
     kept = dict[str, Any]()
     for name in ("rate", "models", "fits"):
-        others = {of: one for of, one in getattr(before, name).items() if of not in now.rate}
-        kept[name] = others | getattr(now, name)
+        known = getattr(before, name).items()
+        unmeasured = {operator: value for operator, value in known if operator not in now.rate}
+        kept[name] = unmeasured | getattr(now, name)
     for name in COLUMNS:
         values = getattr(before, name)
         width = len(values) // len(before.instances)
@@ -219,8 +224,8 @@ class _Rows:
     def take_over(self, memory: EkfMemory, measured: Measured) -> None:
         """Raise the states of those that stay to the total with those that have left."""
         stay = np.bincount(measured.operator_of, self.known, len(measured.operators))
-        both = zip(memory.operators_of, memory.instances, strict=True)
-        before = [of for of, one in both if one not in measured.unread]
+        instances = zip(memory.operators_of, memory.instances, strict=True)
+        before = [operator for operator, instance in instances if instance not in measured.unread]
         had = np.array([before.count(name) for name in measured.operators])
         share = np.divide(had, stay, out=np.ones(len(stay)), where=stay > 0)
         through = self.count == 0
