@@ -24,7 +24,7 @@ def migrating(kind: str, crash_s: float | None) -> Any:
     return testbed
 
 
-RESTART = {"down_s": [5, 9], "checkpoint_every_s": 30, "hot_s": [20, 40], "hot_factor": [1.2, 2]}
+RESTART = {"down_s": [5, 9], "hot_s": [20, 40], "hot_factor": [1.2, 2]}
 RESTARTING = a_config(
     CHAIN, 12.0, calibration={"restart": RESTART, "sample_every_items": 5},
     faults={"restarts": [[125, 3]]},

@@ -154,18 +154,6 @@ def test_a_bound_that_is_never_reached_changes_nothing():
         assert free[table] == bounded[table]
 
 
-def test_a_source_that_keeps_what_it_gives_has_all_that_is_late_in_front_of_its_reader():
-    """The slow second operator does five of eight items a second: the rest is lag of the first."""
-    kept = started(a_config(SLOW, 8.0, calibration={"input_items": 20, "sources_keep": True}))
-    kept.advance_to(600)
-    first, second = waiting(kept)
-    assert second <= 20
-    assert first == pytest.approx(3 * 600, rel=0.03)
-    assert kept.observe().operators["O1"].completed_items == pytest.approx(5 * 600, rel=0.03)
-    age_s = kept.take_measurements()["processing_duration"]["age_ms"] / 1000
-    assert float(np.max(age_s)) == pytest.approx(3 / 8 * 600, rel=0.05), "it waited since it came"
-
-
 def mean_wait_s(instances: int, level: float, **calibration: object) -> float:
     config = a_config(a_chain("O1"), level, calibration={"arrival_cv": 1.0, **calibration})
     testbed = started(config, hosts=2, instances=instances)

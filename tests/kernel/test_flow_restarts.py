@@ -1,4 +1,4 @@
-"""A job that is taken down as a whole: pause, what is done again, and slow items afterwards."""
+"""A job that is taken down as a whole: pause, and slow items afterwards."""
 
 from __future__ import annotations
 
@@ -56,27 +56,6 @@ def test_all_operators_are_down_and_make_up_for_it_at_their_capacity():
     assert completed(testbed, 161)[1] == pytest.approx(1610, abs=11)
     age_s = testbed.take_measurements()["processing_duration"]["age_ms"].max() / 1000
     assert age_s == pytest.approx(30, abs=1.5), "the first that came while it was down"
-
-
-def test_what_is_not_in_a_checkpoint_is_done_again_before_anything_new():
-    """The last checkpoint is 40 s old: 400 items of each operator, 20 s of the second's work."""
-    testbed = scaled({"down_s": [10, 10], "checkpoint_every_s": 60})
-    before = completed(testbed, 100)
-    assert completed(testbed, 110) == pytest.approx(before, abs=1e-6)
-    assert completed(testbed, 130)[1] == pytest.approx(before[1], abs=1)
-    assert completed(testbed, 140)[1] == pytest.approx(before[1] + 200, abs=21)
-    completed(testbed, 195)
-    plain = scaled({"down_s": [10, 10]})
-    completed(plain, 195)
-    assert work_s(testbed) - work_s(plain) == pytest.approx(2 * 400 * 0.05, abs=0.1)
-
-
-def test_a_second_restart_does_the_same_again_and_no_more():
-    """Down from 100 and from 104 s: nothing was processed in between, 400 items are lost once."""
-    faults = {"restarts": [[104, 6]]}
-    testbed = scaled({"down_s": [10, 10], "checkpoint_every_s": 60}, faults=faults)
-    completed(testbed, 110)
-    assert testbed.queues.state.again / MICRO == pytest.approx([400, 400], abs=11)
 
 
 @pytest.mark.parametrize(

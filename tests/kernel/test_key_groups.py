@@ -6,12 +6,7 @@ import numpy as np
 import pytest
 
 from include.model.topology import Keyed
-from include.testbeds.virtual.draws import Draws
-from include.testbeds.virtual.key_groups import (
-    drawn_sizes,
-    key_group,
-    loads_of_instances,
-)
+from include.testbeds.virtual.key_groups import key_group, loads_of_instances
 from tests.builders import seen_at
 from tests.kernel.flows import a_chain, a_config, started
 from tests.problems import problems_told
@@ -48,23 +43,6 @@ def test_ranges_are_those_of_flink():
     """128 groups, five instances: 0 to 25, 26 to 51, 52 to 76, 77 to 102, 103 to 127."""
     counts = loads_of_instances(np.ones(128), 5) * 128 / 5
     assert counts.round(9).tolist() == [26, 26, 25, 26, 25]
-
-
-def test_unequal_groups_are_drawn_by_the_seed_with_their_deviation():
-    sizes = drawn_sizes(Draws(1), "O1", 100_000, 0.5)
-    assert sizes.mean() == pytest.approx(1)
-    assert sizes.std() == pytest.approx(0.5, rel=0.02)
-    assert (sizes == drawn_sizes(Draws(1), "O1", 100_000, 0.5)).all()
-    assert (sizes != drawn_sizes(Draws(2), "O1", 100_000, 0.5)).any()
-
-
-def test_skew_slows_an_operator_by_its_heaviest_range():
-    sizes = drawn_sizes(Draws(7), "O1", 24, 0.8)
-    heaviest = sizes.reshape(8, 3).sum(axis=1).max() / sizes.sum()
-    expected = 20 / heaviest
-    assert completed(8, key_groups={"O1": 24}, key_skew_cv=0.8)[0] == pytest.approx(
-        expected, rel=0.001
-    )
 
 
 def test_a_keyed_operator_is_as_slow_as_the_instance_with_the_most_keys():

@@ -23,10 +23,9 @@ with the rate. A step (one second by default) goes like this:
 
 What a job does beyond that is off by default, and a setting of the calibration each:
 
-- ``restart``: the whole job is down when instances come or go, once for each decision, then does
-  again what was not in a checkpoint, and is slow for a while. What the decision stops works until
-  all that it starts is ready. What is done again takes CPU and time before anything new; it is
-  counted once. ``restarts`` among the faults come by themselves.
+- ``restart``: the whole job is down when instances come or go, once for each decision, and then is
+  slow for a while. What the decision stops works until all that it starts is ready. ``restarts``
+  among the faults come by themselves.
 - ``key_groups``: items come in parts (of a keyed operator by its keys), an instance takes whole
   ones, and the operator is as slow as its fullest instance. Hosts are counted at the mean of the
   instances.
@@ -37,8 +36,7 @@ What a job does beyond that is off by default, and a setting of the calibration 
 - ``cpu_residuals``: readings of CPU are away from the model as recorded ones were, in blocks drawn
   by the seed, on top of ``cpu_noise``; hosts and instances are all alike. On ``simulated``, too.
 - ``input_items``: what may wait for an operator; what feeds a full one is slowed, to the source.
-  With ``sources_keep`` a source is a log: it takes everything, and it is what waits there that is
-  the lag of the operator that reads it. Otherwise it is outside, and counts for nobody.
+  What waits there is outside, and counts for nobody.
 
 A stateless instance migrates without a gap: the old one serves until the new one is ready.
 That of a stateful operator does too, and then its operator pauses while the state moves

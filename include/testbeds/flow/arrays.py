@@ -65,8 +65,6 @@ class Graph(NamedTuple):
     """Items are dealt out to the instances on arrival, each of which has a queue of its own."""
     input_limit: int = 0
     """Micro-items that may wait in front of an operator before what feeds it waits; 0: no bound."""
-    sources_keep: bool = False
-    """The bound is none for what sources give: that waits in front of whoever reads them."""
 
 
 class QueueState(NamedTuple):
@@ -80,10 +78,6 @@ class QueueState(NamedTuple):
     chunk_range: I64
     """(operators, 2): head and tail of the row of chunks."""
     inbound: F64
-    checkpointed: I64
-    """(operators,): micro-items that were completed at the last checkpoint."""
-    again: I64
-    """(operators,): micro-items that were completed and are to be processed again."""
 
 
 class Layout(NamedTuple):

@@ -21,16 +21,13 @@ class JobRestart(virtual.HotPhase):
 
     down_s: Bounds = (0, 0)
     """Nobody processes anything."""
-    checkpoint_every_s: NotNegative = 0
-    """What was processed since the last checkpoint is processed again; 0: nothing is."""
 
 
 class FlowCalibration(virtual.VirtualCalibration):
     """How fast and how noisy the simulated world is; see calibrations/default.yaml."""
 
     LATER: ClassVar[frozenset[str]] = (virtual.VirtualCalibration.LATER - {"arrival_cv"}) | {
-        "cpu_at_rest", "cpu_window_s", "key_groups", "key_skew_cv", "pass_s", "rest_s", "restart",
-        "sources_keep",
+        "cpu_at_rest", "cpu_window_s", "key_groups", "pass_s", "rest_s", "restart",
     }  # fmt: skip
 
     IGNORED: ClassVar[tuple[str, ...]] = (
@@ -55,7 +52,6 @@ class FlowCalibration(virtual.VirtualCalibration):
     restart: JobRestart | None = None
     own_queues: bool = False
     key_groups: dict[str, Annotated[int, Field(ge=1)]] = Field(default_factory=dict)
-    key_skew_cv: NotNegative = 0
     rest_s: dict[str, NotNegative] = Field(default_factory=dict)
     pass_s: dict[str, NotNegative] = Field(default_factory=dict)
     cpu_at_rest: Share = 0
@@ -63,7 +59,6 @@ class FlowCalibration(virtual.VirtualCalibration):
     cpu_window_s: NotNegative = 0
     """CPU of instances is the mean of so long, read once in that time; 0: every reading."""
     input_items: Annotated[int, Field(ge=0)] = 0
-    sources_keep: bool = False
 
 
 def _periods(periods: tuple[tuple[float, ...], ...]) -> tuple[tuple[float, ...], ...]:

@@ -15,14 +15,12 @@ from include.testbeds.virtual.fleet import VirtualHost, VirtualInstance
 class FlowCloud(VirtualCloud):
     """Hosts and instances, and who replaces whom. Times are microseconds of the run."""
 
-    STORED = (*VirtualCloud.STORED, "replaces", "downs_us", "hot_us", "restarts")
+    STORED = (*VirtualCloud.STORED, "replaces", "hot_us", "restarts")
 
     calibration: FlowCalibration
     faults: FlowFaults
     replaces: dict[int, int] = field(default_factory=dict)
     """Instances that start to replace another one: new number to old."""
-    downs_us: list[int] = field(default_factory=list)
-    """When the job is taken down next: what is not in a checkpoint then is lost."""
     hot_us: list[tuple[int, int, float]] = field(default_factory=list)
     """(from, until, how many times as long an item takes)."""
     restarts: int = 0
@@ -88,7 +86,6 @@ class FlowCloud(VirtualCloud):
         self.restarts += 1
         until_us = from_us + down_us
         self.pauses_us += [(row, from_us, until_us, NOBODY) for row in self.rows.values()]
-        self.downs_us.append(from_us)
         self.ups_us.append((until_us, down_us, decided))
         if decided:
             self.pause_job(from_us, until_us)

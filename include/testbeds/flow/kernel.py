@@ -85,10 +85,7 @@ def _find_room(graph, state, scratch):
         for e in range(first, end):
             scratch.carry[e] = state.sent[e] + room // (end - first)
             node = graph.origin[e]
-            if node >= graph.in_first.size - 1:
-                if graph.sources_keep:
-                    scratch.carry[e] = UNLIMITED
-            else:
+            if node < graph.in_first.size - 1:
                 fits = scratch.carry[e] * graph.ratio[e, 1] // graph.ratio[e, 0]
                 fits = max(fits - state.counts[node, COMPLETED], 0)
                 scratch.release[node] = min(scratch.release[node], fits)
@@ -107,11 +104,10 @@ def _want(k, graph, state, layout, segment, scratch):
             available = min(available, scratch.release[o])
         most = layout.ready[o] * segment.open_share[k, o] * layout.even[o]
         service_s = graph.service_s[o] * segment.slower[k]
-        work = (available + state.again[o]) * service_s / MICRO / graph.step_s
+        work = available * service_s / MICRO / graph.step_s
         scratch.busy[o] = 0.0 if layout.ready[o] == 0 else min(work, most) / layout.ready[o]
         if work > most:
-            able = int(most * graph.step_s / service_s * MICRO)
-            available = min(available, max(able - state.again[o], 0))
+            available = min(available, int(most * graph.step_s / service_s * MICRO))
         scratch.want[o] = available
         rows += available // (MICRO * graph.sample_every) + 2
     return rows
@@ -131,8 +127,7 @@ def _limited(k, graph, state, layout, segment, scratch):
         scratch.most[o] = UNLIMITED
         if granted < layout.ready[o] * scratch.busy[o] - EPSILON:
             service_s = graph.service_s[o] * segment.slower[k]
-            able = int(granted * graph.step_s / service_s * MICRO)
-            scratch.most[o] = max(able - state.again[o], 0)
+            scratch.most[o] = int(granted * graph.step_s / service_s * MICRO)
             found = True
     return found
 
@@ -244,18 +239,13 @@ def _serve(k, o, graph, state, layout, segment, meter, scratch):
         granted += layout.pair_count[p] * scratch.grant[p]
     service_s = graph.service_s[o] * segment.slower[k]
     amount = min(state.counts[o, ARRIVED] - state.counts[o, COMPLETED], scratch.want[o])
-    able = int(granted * graph.step_s / service_s * MICRO)
-    again = min(state.again[o], able)
     if granted < n * scratch.busy[o] - EPSILON:
-        amount = min(amount, able - again)
+        amount = min(amount, int(granted * graph.step_s / service_s * MICRO))
     meter.random_items[o] = 0.0
-    if amount + again == 0:
-        return
-    used = (amount + again) * service_s / MICRO / graph.step_s
-    busy = _use_cpu(o, used, granted, graph, layout, meter, scratch)
-    state.again[o] -= again
     if amount == 0:
         return
+    used = amount * service_s / MICRO / graph.step_s
+    busy = _use_cpu(o, used, granted, graph, layout, meter, scratch)
     taken_s = service_s * max(1.0, busy / used)
     # The busiest instance is the one that others wait for.
     full, closed = min(busy / n / layout.even[o], 1 - 1e-6), 1 - segment.open_share[k, o]

@@ -32,11 +32,10 @@ from include.testbeds.flow.layout import Planner, Serving
 from include.testbeds.virtual.cloud import us
 from include.testbeds.virtual.draws import Draws
 from include.testbeds.virtual.jit import start_numba
-from include.testbeds.virtual.key_groups import drawn_sizes, sizes_of_keys
+from include.testbeds.virtual.key_groups import sizes_of_keys
 
 FIRST_ROWS = 4096
-NEVER = 2**62
-KEPT = ("counts", "sent", "inbound", "checkpointed", "again")
+KEPT = ("counts", "sent", "inbound")
 """Arrays of the state that a snapshot keeps as they are."""
 
 
@@ -94,8 +93,6 @@ class FluidQueues:
             chunk_age=np.zeros((operators, CHUNKS, 4)),
             chunk_range=_zeros(operators, 2),
             inbound=np.zeros((operators, 2)),
-            checkpointed=_zeros(operators),
-            again=_zeros(operators),
         )
         local_ms = calibration.local_latency_ms
         self._planner = Planner(
@@ -125,17 +122,15 @@ class FluidQueues:
         self._stalls_us = self._stalls()
 
     def _group_sizes(self, operator: str, groups: int) -> F64:
-        keyed, skew_cv = self.config.topology.operator[operator].keyed, self.calibration.key_skew_cv
-        if keyed and not skew_cv:
-            return sizes_of_keys(keyed, groups)
-        return drawn_sizes(self.draws, operator, groups, skew_cv)
+        keyed = self.config.topology.operator[operator].keyed
+        return sizes_of_keys(keyed, groups) if keyed else np.ones(groups)
 
     def run_to(self, step: int) -> None:
         """Do all steps before ``step``."""
         while self.step < step:
             serving = self._serving or self._serve()
             change = -(-serving.until_us // self.step_us)
-            end = min(step, change, self._keep_and_lose())
+            end = min(step, change)
             segment, layout = self._segment(end), serving.layout
             self.step += kernel.advance(
                 self.graph, self.state, layout, segment, self.meter, self._scratch
@@ -144,27 +139,6 @@ class FluidQueues:
                 self._more_rows()
             elif self.step >= change:
                 self.reorder()
-
-    def _keep_and_lose(self) -> int:
-        """Take the checkpoint that is due and lose what a job that is taken down has not in one.
-
-        Returns the step at which this is to be done next.
-        """
-        settings, downs_us = self.calibration.restart, self.cloud.downs_us
-        if settings is None or not settings.checkpoint_every_s:
-            downs_us.clear()
-            return NEVER
-        every = max(1, us(settings.checkpoint_every_s) // self.step_us)
-        state = self.state
-        completed = state.counts[:, COMPLETED]
-        downs = [-(-down_us // self.step_us) for down_us in downs_us]
-        if min(downs, default=NEVER) <= self.step:
-            state.again[:] = completed - state.checkpointed
-        if self.step % every == 0:
-            state.checkpointed[:] = completed - state.again
-        downs_us[:] = [at for at, step in zip(downs_us, downs, strict=True) if step > self.step]
-        later = (step for step in downs if step > self.step)
-        return min([(self.step // every + 1) * every, *later])
 
     def reorder(self) -> None:
         """Hosts or instances changed: book what was used so far, and look again who serves."""
@@ -370,7 +344,6 @@ def _graph(
         sample_every=calibration.sample_every_items,
         own_queues=calibration.own_queues,
         input_limit=calibration.input_items * MICRO,
-        sources_keep=calibration.sources_keep,
     )
     return graph, targets
 

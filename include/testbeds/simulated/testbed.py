@@ -104,15 +104,17 @@ class SimulatedTestbed(VirtualTestbed):
         drain_us = us(self.cloud.calibration.drain_s)
         ended_us: dict[int, int] = {}
         for instance in self.fleet.instances.values():
-            if instance.stopped_us is not None and instance.killed_us is None:
-                server = self.network.state.servers[
-                    instance.row, self.network.slot(instance.row, instance.number)
-                ]
-                end_us = max((instance.stopped_us or 0) + drain_us, int(server[kernel.DONE_US]))
-                if self.job and server[kernel.OPEN]:
-                    continue
-                if end_us <= self.now_us and not server[kernel.BUSY]:
-                    ended_us[instance.number] = end_us
+            if instance.stopped_us is None or instance.killed_us is not None:
+                continue
+            end_us = instance.stopped_us + drain_us
+            if end_us > self.now_us:
+                continue
+            slot = self.network.slot(instance.row, instance.number)
+            server = self.network.state.servers[instance.row, slot]
+            end_us = max(end_us, int(server[kernel.DONE_US]))
+            waits = self.job and server[kernel.OPEN]
+            if not waits and end_us <= self.now_us and not server[kernel.BUSY]:
+                ended_us[instance.number] = end_us
         return ended_us
 
     def remove_drained(self) -> None:

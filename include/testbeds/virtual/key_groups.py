@@ -12,26 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from include.model.topology import Keyed
-from include.testbeds.virtual.draws import Draws
 
 F64 = NDArray[np.float64]
 KEY_GROUPS = 128
 """What the testbed ``flink`` gives its jobs as their highest parallelism."""
 
 
-def drawn_sizes(draws: Draws, operator: str, groups: int, skew_cv: float) -> F64:
-    """How many records come in each group, over those of a group on average. Shape (groups,).
-
-    They are gamma distributed with the deviation ``skew_cv``; at 0 all are equal.
-    """
-    if not skew_cv:
-        return np.ones(groups)
-    sizes = draws.generator("key_groups", operator).standard_gamma(1 / skew_cv**2, groups)
-    return np.asarray(sizes / sizes.mean())
-
-
 def sizes_of_keys(keyed: Keyed, groups: int = KEY_GROUPS) -> F64:
-    """As :func:`drawn_sizes`, of an operator whose keys are known.
+    """How many records come in each group, over those of a group on average. Shape (groups,).
 
     Keys are the whole numbers from 0, as the job of the testbed ``flink`` has them; key k has a
     share proportional to (k + 1) to the power of -exponent.
