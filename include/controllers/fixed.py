@@ -82,7 +82,7 @@ def manual_problems(text: str, topology: Topology) -> Iterator[str]:
     options = {_plain(name) for name in topology.operator_names}
     for pair in () if text == TOPOLOGY else text.split():
         name, _, number = pair.partition("=")
-        if not number.isdigit() or int(number) < 1:
+        if not number.isdecimal() or int(number) < 1:
             yield f"instances: write name=number with a number of at least 1, got {pair!r}"
         elif name not in options:
             yield f"instances: {unknown_name('operator', name, options)}"

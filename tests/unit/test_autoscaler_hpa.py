@@ -74,8 +74,9 @@ def test_the_default_policies_limit_one_sync(current, wanted, limited):
 
 def test_policies_count_over_their_period_and_not_per_look():
     """Four pods a minute are four, in however many syncs."""
-    four = {"scale_up": {"policies": [{"instances": 4, "period_s": 60}]}}
+    four = {"scale_up": {"policies": [{"instances": 4, "percent": None, "period_s": 60}]}}
     hpa = Hpa(setting=a_setting(), behavior=four)
+    assert list(hpa.problems()) == []
     assert run(hpa, (2, 20.0), *[(6, 20.0)] * 4) == [6, 6, 6, 6, 10]
 
 

@@ -80,6 +80,7 @@ def test_a_name_stands_for_the_operators_of_every_tenant() -> None:
     [
         ("first=0", "a number of at least 1, got 'first=0'"),
         ("first", "write name=number"),
+        ("first=²", "a number of at least 1, got 'first=²'"),
         ("frist=2", "unknown operator 'frist'. Did you mean 'first'?"),
     ],
 )

@@ -86,7 +86,11 @@ RULES = {"windows": 3, "select": "most", "policies": [{"percent": 0, "period_s":
             {"version": "1", "optimal_idle": 1.5, "min_instances": 101},
             ["version '1'", "optimal_idle", "min_instances"],
         ),
-        ("flink-autoscaler", {"version": "0.9"}, ["version '0.9'"]),
+        (
+            "flink-autoscaler",
+            {"version": "0.9", "min_instances": 9, "max_instances": 8},
+            ["version '0.9'", "min_instances (9) must not be above max_instances (8)"],
+        ),
         ("target-tracking", {"target_share": 50.0}, ["target_share"]),
     ],
 )  # fmt: skip

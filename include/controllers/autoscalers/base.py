@@ -97,6 +97,15 @@ class Autoscaler(ABC):
         return memory, plan.decision(waits or Why(Reason.NOTHING_TO_DO, as_it_is))
 
 
+def min_above_max(options: Any) -> Iterator[str]:
+    """Sentence for bounds of the instances that leave no number between them."""
+    if options.min_instances > options.max_instances:
+        yield (
+            f"min_instances ({options.min_instances}) must not be above max_instances "
+            f"({options.max_instances})"
+        )
+
+
 def reconcile(plan: Plan, operator: str, target: Recommendation | None) -> None:
     """Start or stop instances until there are as many as the target says, and at least one."""
     if plan.count(operator) == 0:

@@ -61,7 +61,7 @@ class Direction:
                 ScalingPolicy(kind, policy[kind], policy["period_s"])
                 for policy in options["policies"]
                 for kind in KINDS
-                if kind in policy
+                if policy.get(kind) is not None
             )
         return Direction(
             options.get("window_s", self.window_s),

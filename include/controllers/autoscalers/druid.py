@@ -12,7 +12,12 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from include.controllers.autoscalers.base import Autoscaler, Recommendation, target_of
+from include.controllers.autoscalers.base import (
+    Autoscaler,
+    Recommendation,
+    min_above_max,
+    target_of,
+)
 from include.controllers.autoscalers.rates import Counts, rates_since
 from include.controllers.base import Gauge
 from include.model.errors import unknown_name
@@ -105,11 +110,7 @@ class Druid(Autoscaler):
             yield unknown_name("version", self.version, VERSIONS)
         if self.optimal_idle >= 1:
             yield f"optimal_idle must be a share below 1, got {self.optimal_idle}"
-        if self.min_instances > self.max_instances:
-            yield (
-                f"min_instances ({self.min_instances}) must not be above max_instances "
-                f"({self.max_instances})"
-            )
+        yield from min_above_max(self)
 
     def initial_memory(self) -> DruidMemory:
         return DruidMemory(acts_s=self.period_s)

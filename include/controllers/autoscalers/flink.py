@@ -8,7 +8,12 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from statistics import fmean
 
-from include.controllers.autoscalers.base import Autoscaler, Recommendation, target_of
+from include.controllers.autoscalers.base import (
+    Autoscaler,
+    Recommendation,
+    min_above_max,
+    target_of,
+)
 from include.controllers.autoscalers.key_groups import Alignment, Scaling, scaled
 from include.controllers.autoscalers.rates import ratio
 from include.controllers.base import Gauge
@@ -143,6 +148,7 @@ class Flink(Autoscaler):
         yield from super().problems()
         if self.version not in ALIGNMENTS:
             yield unknown_name("version", self.version, ALIGNMENTS)
+        yield from min_above_max(self)
 
     def initial_memory(self) -> FlinkMemory:
         return FlinkMemory()

@@ -8,7 +8,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from include.controllers.autoscalers.base import Autoscaler, Recommendation, target_of
+from include.controllers.autoscalers.base import (
+    Autoscaler,
+    Recommendation,
+    min_above_max,
+    target_of,
+)
 from include.controllers.autoscalers.behavior import (
     Behavior,
     limited_without,
@@ -63,11 +68,7 @@ class Replicas(Autoscaler):
     def problems(self) -> Iterator[str]:
         yield from super().problems()
         yield from problems_of(self.behavior)
-        if self.min_instances > self.max_instances:
-            yield (
-                f"min_instances ({self.min_instances}) must not be above max_instances "
-                f"({self.max_instances})"
-            )
+        yield from min_above_max(self)
 
     def initial_memory(self) -> HpaMemory:
         return HpaMemory()
