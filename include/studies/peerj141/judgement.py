@@ -20,7 +20,7 @@ from include.studies.peerj141.verdict import about
 from include.studies.results import Rows
 
 HELD_OUT_LIMITS = (1.5, 6.0, 6.0)
-"""Points, percent of resource and of total cost on patterns that were not fitted."""
+"""Points, percent of resource and of total cost of what was not fitted."""
 
 JUDGEMENT_COLUMNS = (
     "patterns", "controller", "kind", "unit", "mean_absolute_error", "interval_low",
@@ -48,10 +48,11 @@ def judge(verdict: Rows) -> list[dict[str, Any]]:
             "patterns": patterns,
             **about(own),
             "outside": sum(not row["inside"] for row in own),
-            "judged": controller in (controllers()[0], "threshold"),
+            "judged": controller in _prototype(),
         }
         for (patterns, controller, kind), own in groups.items()
-        for limits in [LIMITS[controller] if patterns == "fitted" else HELD_OUT_LIMITS]
+        for fitted in [LIMITS if patterns == "fitted" else {}]
+        for limits in [fitted.get(controller, HELD_OUT_LIMITS)]
     ]
 
 
@@ -68,7 +69,17 @@ def _judged(errors: list[dict[int, float]], limit: float) -> dict[str, Any]:
 
 def shortfalls(judgement: Rows) -> list[str]:
     """Why the paper is not reproduced, a sentence each; none when it is."""
-    return [_shortfall(row) for row in judgement if row["judged"] and not row["holds"]]
+    measured = {row["controller"] for row in judgement}
+    return [
+        f"{name}: no stored figure of the paper was measured"
+        for name in _prototype()
+        if name not in measured
+    ] + [_shortfall(row) for row in judgement if row["judged"] and not row["holds"]]
+
+
+def _prototype() -> tuple[str, str]:
+    """The controllers that stand for the prototype of the paper."""
+    return controllers()[0], "threshold"
 
 
 def _shortfall(row: Mapping[str, Any]) -> str:

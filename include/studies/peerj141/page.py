@@ -109,7 +109,7 @@ def sections(
             title="Whether it is reproduced",
             text=[
                 *([NOT_REPRODUCED, *missed] if missed else [REPRODUCED]),
-                JUDGED.format(seeds=judgement[0]["seeds"]),
+                JUDGED.format(seeds=judgement[0]["seeds"] if judgement else 0),
             ],
             rows=[{name: row[name] for name in JUDGEMENT_COLUMNS} for row in judgement],
         ),
@@ -235,10 +235,14 @@ def _figures(staged: Mapping[str, Rows]) -> dict[str, str]:
 
 def _mean_elasticity(rows: Rows) -> list[dict[str, Any]]:
     """The overall rows, means over seeds, in the order of Fig. 7 and of the matrix."""
-    order = {name: i for i, name in enumerate((*patterns(), *controllers()))}
+    known = (*patterns(), *controllers())
+
+    def place(name: str) -> tuple[int, str]:
+        return known.index(name) if name in known else len(known), name
+
     overall = grouped(
         (row for row in rows if row["scope"] == "overall"),
-        lambda row: (order[row["pattern"]], order[row["controller"]], row["btu_min"]),
+        lambda row: (place(row["pattern"]), place(row["controller"]), row["btu_min"]),
     )
     first, *_ = overall.values()
     numbers = [name for name in first[0] if isinstance(first[0][name], float) and name != "btu_min"]

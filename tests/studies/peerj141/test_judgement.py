@@ -23,12 +23,15 @@ def judged(*rows, seeds=SEEDS):
     return judge([{**row, "errors": dict.fromkeys(seeds, row["error"])} for row in rows])
 
 
+BOTH = judged(a_row("btu-runtime"), a_row("threshold"))
+
+
 def test_the_mean_absolute_error_decides_and_not_the_mean_error():
     (row,) = judged(a_row(error=1.4), a_row(error=-1.4))
     assert (row["mean_absolute_error"], row["limit"]) == (pytest.approx(1.4), 1.2)
     assert row["holds"] is False
-    assert len(shortfalls([row])) == 1
-    assert "btu-runtime, compliance on fitted patterns" in shortfalls([row])[0]
+    (shortfall,) = shortfalls([*BOTH, row])
+    assert "btu-runtime, compliance on fitted patterns" in shortfall
 
 
 @pytest.mark.parametrize(
@@ -37,6 +40,7 @@ def test_the_mean_absolute_error_decides_and_not_the_mean_error():
         ("random_walk_1", "btu-runtime", "resource cost", 4.5),
         ("stepwise", "threshold", "resource cost", 6.0),
         ("stepwise", "threshold", "total cost", 6.0),
+        ("stepwise", "threshold-peerj", "compliance", 1.5),
         ("two_level", "threshold", "compliance", 1.5),
         ("random_walk_2", "btu-runtime", "total cost", 6.0),
     ],
@@ -53,18 +57,24 @@ def test_limits_differ_by_controller_and_by_whether_the_pattern_was_fitted(
 def test_another_reading_of_the_paper_is_shown_but_not_judged():
     (row,) = judged(a_row("btu", error=99.0, inside=False))
     assert (row["judged"], row["holds"]) == (False, False)
-    assert shortfalls([row]) == []
+    assert shortfalls([*BOTH, row]) == []
 
 
 def test_cells_outside_are_counted_and_do_not_decide() -> None:
     rows = judged(*(a_row("threshold", inside=n > 6) for n in range(20)))
     assert [(row["cells"], row["outside"]) for row in rows] == [(20, 7)]
-    assert shortfalls(rows) == []
+    assert shortfalls([*BOTH, *rows]) == []
+
+
+def test_what_was_not_measured_is_not_reproduced() -> None:
+    of_none = "no stored figure of the paper was measured"
+    assert shortfalls([]) == [f"btu-runtime: {of_none}", f"threshold: {of_none}"]
+    assert shortfalls(judged(a_row("btu-runtime"), a_row("btu"))) == [f"threshold: {of_none}"]
 
 
 def test_too_few_seeds_are_a_shortfall_of_their_own():
     (row,) = judged(a_row(), seeds=range(3))
     assert (row["holds"], row["interval_high"]) == (None, None)
-    assert shortfalls([row]) == [
+    assert shortfalls([*BOTH, row]) == [
         "btu-runtime, compliance on fitted patterns: 3 seeds do not judge it, 24 do"
     ]
