@@ -45,17 +45,17 @@ def calibrate(root: Path) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Returns 1 with what to do when something cannot be measured."""
+    """Returns 1 with what to do when something cannot be measured or written."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--root", type=Path, default=Path("var"), help="where runs are stored")
     parser.add_argument("--out", type=Path, required=True, help="the calibration to write")
     options = parser.parse_args(arguments)
     try:
         text = calibrate(options.root.resolve())
+        write_bytes(options.out.resolve(), text.encode())
     except TidebenchError as error:
         print(f"error: {error}", file=sys.stderr)  # noqa: T201 (a command)
         return 1
-    write_bytes(options.out.resolve(), text.encode())
     print(f"{text}\nCalibration: {options.out}")  # noqa: T201
     return 0
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from include.studies.live.__main__ import main
 from include.studies.live.calibration import as_yaml, boots, bounds_of, services, starts
 from include.testbeds.virtual.calibration import PARAMETERS
 
@@ -73,6 +74,13 @@ def test_the_file_is_one_the_simulator_reads(tmp_path):
     assert calibration.host_boot_s == (2.5, 2.5)
     assert calibration.latency_ms == 2
     assert calibration.sample_every_items == 5
+
+
+def test_a_file_that_cannot_be_written_is_told(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("include.studies.live.__main__.calibrate", lambda _: "service_ms: {}")
+    (tmp_path / "taken").touch()
+    assert main(["--root", str(tmp_path), "--out", str(tmp_path / "taken" / "mine.yaml")]) == 1
+    assert "cannot be written" in capsys.readouterr().err
 
 
 def test_without_a_start_the_defaults_stay(tmp_path):
