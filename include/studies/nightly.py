@@ -67,8 +67,9 @@ def begin_night(folder: Path, night: str) -> None:
         of = None
     if of != night and baseline_path(tonight).is_file():
         baseline_path(tonight).replace(baseline_path(folder))
-    for name in ("measurements", "runs"):
-        shutil.rmtree(folder / name, ignore_errors=True)
+    for part in (folder / "measurements", folder / "runs"):
+        if part.exists():
+            shutil.rmtree(part)
 
 
 def keep_night(study: Study, results: StudyResults, folder: Path, night: str) -> None:

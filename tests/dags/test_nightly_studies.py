@@ -183,6 +183,20 @@ def test_a_night_that_came_to_no_verdict_is_not_last_night(study: Study, folder:
     assert "1 runs differ" in spend(study, folder, "fourth", bits="other")
 
 
+def test_a_night_does_not_begin_with_runs_of_another(
+    study: Study, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spend(study, folder, "first")
+
+    def denied(*_: Any, ignore_errors: bool = False) -> None:
+        if not ignore_errors:
+            raise PermissionError("runs")
+
+    monkeypatch.setattr("shutil.rmtree", denied)
+    with pytest.raises(PermissionError):
+        begin_night(folder, "second")
+
+
 def test_a_cell_that_is_not_the_committed_one_fails_every_night(study: Study, folder: Path) -> None:
     committed = ",".join(str(CELL[name]) for name in CELL_COLUMNS)
     assert study.baseline is not None
