@@ -6,7 +6,7 @@ as the paper prints it. A figure that is not known raises NotKnown.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
 
@@ -22,14 +22,24 @@ AROUND_POINTS = 2.5
 _SHORT = {"real_time": "rt", "near_real_time": "nrt", "relaxed": "rel"}
 
 
+def _each(
+    of: Callable[[str, float], float],
+    levels: Sequence[str] = LEVEL_NAMES,
+    btus: Sequence[float] = BTUS,
+) -> dict[tuple[str, float], float]:
+    """A figure by level and BTU."""
+    return {(level, btu): of(level, btu) for level in levels for btu in btus}
+
+
 def _gains(metrics: PeerjMetrics, pattern: str) -> dict[tuple[str, float], float]:
     """Compliance of the BTU-based approach minus that of the threshold, in printed points."""
-    return {
-        (level, btu): metrics.compliance(pattern, "btu", level, btu)
-        - metrics.compliance(pattern, "threshold", level, btu)
-        for level in LEVEL_NAMES
-        for btu in BTUS
-    }
+    own, other = (partial(metrics.compliance, pattern, name) for name in ("btu", "threshold"))
+    return _each(lambda level, btu: own(level, btu) - other(level, btu))
+
+
+def _share(metrics: PeerjMetrics, pattern: str, level: str, btu_min: float) -> float:
+    """Compliance of the BTU-based approach, as it is known."""
+    return metrics.cell(pattern, "btu", btu_min, f"{level}_compliance")
 
 
 def _extra_percent(metrics: PeerjMetrics, pattern: str, metric: str, btu_min: float) -> float:
@@ -40,11 +50,7 @@ def _extra_percent(metrics: PeerjMetrics, pattern: str, metric: str, btu_min: fl
 
 def _extra_totals(metrics: PeerjMetrics, pattern: str) -> dict[tuple[str, float], float]:
     """The same of total costs, by level and BTU."""
-    return {
-        (level, btu): _extra_percent(metrics, pattern, f"{level}_total_cost", btu)
-        for level in LEVEL_NAMES
-        for btu in BTUS
-    }
+    return _each(lambda level, btu: _extra_percent(metrics, pattern, f"{level}_total_cost", btu))
 
 
 def _better_compliance(metrics: PeerjMetrics, pattern: str) -> Answer:
@@ -64,20 +70,12 @@ def _gain(key: tuple[str, float], gains: Mapping[tuple[str, float], float]) -> s
 
 
 def _over_90(metrics: PeerjMetrics, pattern: str) -> Answer:
-    shares = {
-        (level, btu): metrics.cell(pattern, "btu", btu, f"{level}_compliance")
-        for level in LEVEL_NAMES[1:]
-        for btu in BTUS[1:]
-    }
+    shares = _each(partial(_share, metrics, pattern), LEVEL_NAMES[1:], BTUS[1:])
     return min(shares.values()) >= 90, _levels(shares, "{:.1f}") + " %"
 
 
 def _rises_with_btu(metrics: PeerjMetrics, pattern: str) -> Answer:
-    shares = {
-        (level, btu): metrics.cell(pattern, "btu", btu, f"{level}_compliance")
-        for level in LEVEL_NAMES
-        for btu in BTUS
-    }
+    shares = _each(partial(_share, metrics, pattern))
     holds = all(shares[lv, a] <= shares[lv, b] for lv in LEVEL_NAMES for a, b in pairwise(BTUS))
     return holds, _levels(shares, "{:.1f}") + " %"
 
@@ -212,11 +210,7 @@ def _low_real_time(metrics: PeerjMetrics, pattern: str) -> Answer:
 
 
 def _meets_requirements(metrics: PeerjMetrics, pattern: str) -> Answer:
-    shares = {
-        (level, btu): metrics.compliance(pattern, "btu", level, btu)
-        for level in LEVEL_NAMES[1:]
-        for btu in BTUS
-    }
+    shares = _each(partial(metrics.compliance, pattern, "btu"), LEVEL_NAMES[1:])
     holds = min(shares.values()) >= 84 and max(shares.values()) <= 95
     return holds, _levels(shares, "{:g}") + " %"
 
