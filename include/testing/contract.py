@@ -5,14 +5,13 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Callable, Collection, Iterator, Mapping
-from functools import cache
-from typing import Any, ClassVar, TypeVar
+from typing import ClassVar, TypeVar
 
 import pytest
 from hypothesis import HealthCheck, given, note, settings
-from pydantic import TypeAdapter
 
 from include.controllers.base import Controller
+from include.controllers.building import memory_adapter
 from include.model.decision import (
     LeaseHost,
     MigrateInstance,
@@ -114,7 +113,7 @@ class ControllerContract:
         for controller in self.every():
             memory, _ = controller.decide(controller.initial_memory(), observation)
             later = dataclasses.replace(later, now_s=observation.now_s + controller.interval_s)
-            stored = _stored(type(memory))  # type: ignore[arg-type]  # a class has a hash
+            stored = memory_adapter(memory.__class__)
             revived = stored.validate_json(stored.dump_json(memory))
             assert revived == memory
             assert controller.decide(revived, later) == controller.decide(memory, later)
@@ -219,12 +218,6 @@ class ControllerContract:
                     Replay(observation).run(decision)
                     starts = (a for a in decision.actions if isinstance(a, StartInstance))
                     assert {start.operator for start in starts} == set(observation.operators)
-
-
-@cache
-def _stored(memory: type) -> TypeAdapter[Any]:
-    """Made once per type of memory: making it takes longer than a decision."""
-    return TypeAdapter(memory)
 
 
 def _reversed(mapping: Mapping[str, _T]) -> dict[str, _T]:
