@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from include.controllers.base import Setting
 from include.controllers.plan import Plan
@@ -20,13 +20,16 @@ def first_deployment(setting: Setting, instances: Mapping[str, int]) -> Decision
     left out; the experiment refuses such a topology before it gets here.
     """
     plan = Plan(setting, Observation(now_s=0.0, operators={}, hosts={}, instances={}))
+    starts = [
+        (op, Why(Reason.FIRST_DEPLOYMENT, f"instance {turn} of {op.name} before the first item"))
+        for turn in range(1, max(instances.values(), default=0) + 1)
+        for op in setting.topology.operators
+        if turn <= instances.get(op.name, 0)
+    ]
     if setting.hosts_at_start:
-        return _spread(plan, setting, instances)
-    for turn in range(max(instances.values(), default=0)):
-        for op in setting.topology.operators:
-            if turn >= instances.get(op.name, 0):
-                continue
-            why = _instance(turn, op)
+        _spread(plan, setting, starts)
+    else:
+        for op, why in starts:
             choice = plan.free.best(op)
             if choice is not None:
                 plan.start(op.name, choice.host, why)
@@ -35,25 +38,18 @@ def first_deployment(setting: Setting, instances: Mapping[str, int]) -> Decision
     return plan.decision(Why(Reason.NOTHING_TO_DO, "nothing to deploy"))
 
 
-def _spread(plan: Plan, setting: Setting, instances: Mapping[str, int]) -> Decision:
+def _spread(plan: Plan, setting: Setting, starts: Sequence[tuple[Operator, Why]]) -> None:
     leased = Why(Reason.FIRST_DEPLOYMENT, "leased before the first item")
     hosts = [plan.lease(leased) for _ in range(setting.hosts_at_start)]
     on_host = dict.fromkeys(hosts, 0)
-    for turn in range(max(instances.values(), default=0)):
-        for op in setting.topology.operators:
-            room = [
-                host
-                for host in hosts
-                if plan.free[host].left.memory_mb >= op.memory_mb
-                and (setting.flavor.cpu_shared or plan.free[host].left.fits(op))
-            ]
-            if turn < instances.get(op.name, 0) and room:
-                host = min(room, key=lambda host: on_host[host])
-                on_host[host] += 1
-                plan.start(op.name, host, _instance(turn, op))
-    return plan.decision(Why(Reason.NOTHING_TO_DO, "nothing to deploy"))
-
-
-def _instance(turn: int, op: Operator) -> Why:
-    sentence = f"instance {turn + 1} of {op.name} before the first item"
-    return Why(Reason.FIRST_DEPLOYMENT, sentence)
+    for op, why in starts:
+        room = [
+            host
+            for host in hosts
+            if plan.free[host].left.memory_mb >= op.memory_mb
+            and (setting.flavor.cpu_shared or plan.free[host].left.fits(op))
+        ]
+        if room:
+            host = min(room, key=on_host.__getitem__)
+            on_host[host] += 1
+            plan.start(op.name, host, why)
