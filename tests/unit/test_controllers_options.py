@@ -28,7 +28,8 @@ def test_options_that_make_sense_are_no_problem(name: str, options: dict[str, An
 
 GAIN = "least_gain must be at least 0 and below 1e+12"
 ROUND = "interval_s (60.0) is how often it looks whether a host is up, and must be below round_s"
-RULES = {"windows": 3, "select": "most", "policies": [{"percent": 0, "period_s": 15}]}
+POLICIES = [{"percent": 0, "period_s": 15}, {"instances": 0.5, "period_s": 15}]
+RULES = {"windows": 3, "select": "most", "policies": POLICIES}
 
 
 @pytest.mark.parametrize(
@@ -73,7 +74,8 @@ RULES = {"windows": 3, "select": "most", "policies": [{"percent": 0, "period_s":
             "hpa",
             {"target_cpu": 1.5, "release": "at once", "min_instances": 101,
              "behavior": {"scale_up": RULES, "scale_sideways": {}}},
-            ["release", "windows", "select", "policies", "sideways", "min_instances", "target_cpu"],
+            ["release", "windows", "select", "policies.0.percent", "policies.1.instances",
+             "sideways", "min_instances", "target_cpu"],
         ),
         (
             "keda",

@@ -168,7 +168,7 @@ _NotNegative = Annotated[float, Field(ge=0, strict=True)]
 class _PolicyOptions(Strict):
     period_s: _Above0
     percent: _Above0 | None = None
-    instances: _Above0 | None = None
+    instances: Annotated[float, Field(ge=1, strict=True)] | None = None
 
     @model_validator(mode="after")
     def _is_of_one_kind(self) -> Self:
