@@ -1,11 +1,11 @@
-# Settings and helpers of hosts.sh, services.sh and images.sh; sourced, not run.
+# Settings and helpers of the scripts here and in infra/openstack; sourced, not run.
 # Everything that is kept lies below one directory and everything in the kernel (bridge, network
 # namespaces, cgroups) carries one prefix, so two live testbeds can stand side by side.
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 repository=$(cd "$here/../.." && pwd)
 
-live_state=${TIDEBENCH_LIVE_STATE:-$repository/var/.live}
+live_state=$(realpath -ms "${TIDEBENCH_LIVE_STATE:-$repository/var/.live}")
 prefix=${TIDEBENCH_LIVE_PREFIX:-tb}
 subnet=${TIDEBENCH_LIVE_SUBNET:-10.78.0} # /24; .1 is this machine, .(10+id) are hosts
 bridge=${prefix}br0
@@ -31,6 +31,27 @@ running() { # PID
     state=$(sed -n 's/^State:[[:space:]]*\(.\).*/\1/p' "/proc/$1/status" 2>/dev/null) || return 1
     [ -n "$state" ] && [ "$state" != Z ] && [ "$state" != X ]
 }
+
+# A number is given to another process some day: when ours was born is noted with it.
+born() { sed 's/.*) //' "/proc/$1/stat" 2>/dev/null | cut -d' ' -f20; } # PID
+
+apt_install() { # PACKAGE...
+    local policy=/usr/sbin/policy-rc.d
+    # Debian starts what it installs; here everything is started by these scripts.
+    if [ ! -e $policy ] || grep -qs '^# tidebench' $policy; then # ours, also of one that was killed
+        trap "rm -f $policy" EXIT
+        printf '#!/bin/sh\n# tidebench\nexit 101\n' >$policy
+        chmod +x $policy
+    fi
+    DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300 install -y \
+        --no-install-recommends "$@"
+}
+suite=bookworm # of images; its Python is 3.11, as this project's
+sources() { # apt's lines for the suite, as this machine is configured
+    apt-get indextargets --format 'deb $(REPO_URI) $(CODENAME) $(COMPONENT)' 'Created-By: Packages' |
+        grep " $suite[ -]" | sort -u
+}
+mirror() { sources | awk -v suite=$suite '$3 == suite {print $2; exit}'; }
 
 bridge_up() {
     [ -z "${TIDEBENCH_LIVE_ADDRESS:-}" ] || return 0

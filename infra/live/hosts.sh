@@ -154,10 +154,9 @@ start() { # ID
     die "host $id does not answer; see $folder/dockerd.log"
 }
 halt() { # ID: SIGTERM to dockerd, which stops its containers; then whatever is left
-    local id=$1 folder=$state/$1 pid _
+    local id=$1 pid _
     freezer THAWED "$id"
-    pid=$(cat "$folder/docker.pid" 2>/dev/null || true)
-    if [ -n "$pid" ] && processes "$id" | grep -qx "$pid"; then
+    if pid=$(daemon "$id"); then
         kill -TERM "$pid"
         for _ in $(seq 400); do running "$pid" || break; sleep 0.02; done
     fi
@@ -169,6 +168,9 @@ clear() { # ID: everything but its store
     network_down "$1"
     limits_down "$1"
     rm -rf "$state/$1/exec" "$state/$1"/docker.{sock,pid}
+}
+daemon() { # ID: the process of its dockerd, where that runs: a number may be somebody else's by now
+    processes "$1" | grep -x "$(cat "$state/$1/docker.pid" 2>/dev/null)"
 }
 crash() { # ID
     exists "$1"
@@ -252,7 +254,11 @@ case $command in
     start) start "${1:?id}" ;;
     stop) exists "${1:?id}"; halt "$1"; echo "host $1 stopped" ;;
     crash) crash "${1:?id}"; echo "host $1 crashed" ;;
-    crash-daemon) exists "${1:?id}"; kill -KILL "$(cat "$state/$1/docker.pid")"; echo "dockerd of host $1 killed" ;;
+    crash-daemon)
+        exists "${1:?id}"
+        pid=$(daemon "$1") || die "no dockerd of host $1 runs"
+        kill -KILL "$pid"
+        echo "dockerd of host $1 killed" ;;
     freeze) exists "${1:?id}"; freezer FROZEN "$1" ;;
     thaw) exists "${1:?id}"; freezer THAWED "$1" ;;
     rm) remove "${1:?id}" ;;

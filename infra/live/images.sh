@@ -25,7 +25,6 @@ source "$(dirname "$0")/common.sh"
 state=$live_state/images
 store=$state/store
 python=${TIDEBENCH_LIVE_PYTHON:-$repository/.venv/bin/python}
-suite=bookworm # its Python is 3.11, as this project's
 user_id=10001
 name=tidebench
 platforms=(--platform manylinux_2_28_x86_64 --platform manylinux_2_17_x86_64 --platform manylinux2014_x86_64)
@@ -33,12 +32,6 @@ variants=(operator operator-ocr operator-report)
 
 build() { buildah --root "$store/root" --runroot "$store/run" --storage-driver overlay --log-level error "$@"; }
 say() { echo "$(date +%T) $*"; }
-
-sources() { # apt's lines for the suite, as this machine is configured
-    apt-get indextargets --format 'deb $(REPO_URI) $(CODENAME) $(COMPONENT)' 'Created-By: Packages' |
-        grep " $suite[ -]" | sort -u
-}
-mirror() { sources | awk -v suite=$suite '$3 == suite {print $2; exit}'; }
 
 changed() { # IMAGE TEXT: whether it has to be built because its inputs, named by the text, are new
     [ "$(cat "$state/$1.inputs" 2>/dev/null)" != "$2" ] || ! build inspect --type image "localhost/$1" >/dev/null 2>&1

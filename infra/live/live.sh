@@ -52,7 +52,7 @@ down() {
     local failed=0
     if [ -x "$python" ] && [ -d "$live_state" ]; then
         local up=0
-        "$here/services.sh" status | grep -q '^rabbit up' && up=1
+        "$here/services.sh" status | grep '^rabbit up' >/dev/null && up=1 # not -q, which ends before status does
         # What runs hold in services that are down is found when they are up.
         if [ $up = 0 ] && [ -n "$(ls "$live_state"/{runs,leases} 2>/dev/null | grep -v ':$')" ]; then
             "$here/services.sh" up && up=1

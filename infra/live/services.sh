@@ -38,15 +38,8 @@ packages() {
     done
     [ "${#missing[@]}" -gt 0 ] || { echo "all packages are installed"; return; }
     need_root
-    # Debian starts what it installs; here everything is started by these scripts.
-    local policy=/usr/sbin/policy-rc.d
-    if [ ! -e $policy ] || grep -qs '^# tidebench' $policy; then # ours, also of one that was killed
-        trap "rm -f $policy" EXIT
-        printf '#!/bin/sh\n# tidebench\nexit 101\n' >$policy
-        chmod +x $policy
-    fi
     apt-get -qq update
-    DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends "${missing[@]}" >/dev/null
+    apt_install "${missing[@]}" >/dev/null
     echo "installed ${missing[*]}"
 }
 
@@ -74,8 +67,6 @@ ENV
         echo "machine $address login $admin password $(cat "$state/rabbit.secret")" >"$state/netrc")
 }
 
-# A number is given to another process some day: when ours was born is noted with it.
-born() { sed 's/.*) //' "/proc/$1/stat" 2>/dev/null | cut -d' ' -f20; }
 pid_of() { cut -d' ' -f1 "$state/$1.pid"; }
 alive() { # NAME
     local pid since

@@ -97,7 +97,7 @@ start() {
 }
 await() {
     local end=$((SECONDS + 60))
-    until curl -s -o "$state/log/answer" "http://127.0.0.1:$port/info"; do
+    until curl -s -m 3 --noproxy '*' -o "$state/log/answer" "http://127.0.0.1:$port/info"; do
         [ $SECONDS -lt $end ] || { tail -n 20 "$state"/log/*.log >&2; die "it does not answer within 60 s"; }
         sleep 0.2
     done

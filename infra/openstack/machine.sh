@@ -18,7 +18,6 @@ state=${TIDEBENCH_OPENSTACK_STATE:-$repository/var/openstack}/machines
 field() { # JSON NAME: of a flat object; of a list its first entry
     sed -n 's/.*"'"$2"'": *\[\{0,1\}"\{0,1\}\([^",]*[^],"}]\).*/\1/p' <<<"$1"
 }
-born() { sed 's/.*) //' "/proc/$1/stat" 2>/dev/null | cut -d' ' -f20; } # PID: when it began
 end() { # NUMBER
     local boot='' when=''
     read -r boot when 2>/dev/null <"$state/$1.boot" || true

@@ -1,7 +1,5 @@
 # Processes of openstack.sh: started, asked, stopped; sourced, not run.
 
-# A number is given to another process some day: when ours was born is noted with it.
-born() { sed 's/.*) //' "/proc/$1/stat" 2>/dev/null | cut -d' ' -f20; }
 pid_of() { # NAME: of a service that runs
     local pid when
     read -r pid when 2>/dev/null <"$pids/$1.pid" || return 1

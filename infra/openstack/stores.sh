@@ -4,17 +4,13 @@
 # ------------------------------------------------------------- installation
 
 packages() {
-    local wanted=() policy=/usr/sbin/policy-rc.d ours=
+    local wanted=()
     [ -x /usr/lib/rabbitmq/bin/rabbitmq-server ] || wanted+=(rabbitmq-server)
     [ -x /usr/sbin/mariadbd ] || wanted+=(mariadb-server-core)
     [ "$hypervisor" = stand-in ] || wanted+=($(guest_packages))
     [ ${#wanted[@]} -gt 0 ] || return 0
-    # Debian starts what it installs; here everything is started by these scripts.
-    [ -e $policy ] || { ours=1; printf '#!/bin/sh\nexit 101\n' >$policy; chmod +x $policy; }
-    DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=300 install -y \
-        --no-install-recommends "${wanted[@]}" >"$log/apt.log" 2>&1 </dev/null || ours+=failed
-    case $ours in 1*) rm -f $policy ;; esac
-    case $ours in *failed) tail -n 5 "$log/apt.log" >&2; die "apt-get failed; is apt-get update due?" ;; esac
+    apt_install "${wanted[@]}" >"$log/apt.log" 2>&1 </dev/null ||
+        { tail -n 5 "$log/apt.log" >&2; die "apt-get failed; is apt-get update due?"; }
 }
 wheels() {
     if ! cmp -s "$here/requirements.txt" "$venv/.installed"; then

@@ -14,18 +14,12 @@ umask 022 # what is in an image is read by another user
 source "$(dirname "$(readlink -f "$0")")/../../live/common.sh"
 
 here=$repository/infra/openstack/guest
-suite=bookworm
 disk_mb=8192      # of the file system; only what is in it takes room
 probe_within_s=60
 packages=docker.io,iptables,kmod,iproute2,python3-yaml,busybox-static
 initial_modules=(virtio_pci virtio_blk virtio_net)
 
 say() { echo "$(date +%T) $*"; }
-sources() { # apt's lines for the suite, as this machine is configured
-    apt-get indextargets --format 'deb $(REPO_URI) $(CODENAME) $(COMPONENT)' 'Created-By: Packages' |
-        grep " $suite[ -]" | sort -u
-}
-mirror() { sources | awk -v suite=$suite '$3 == suite {print $2; exit}'; }
 kernel_package() { apt-cache depends linux-image-cloud-amd64 | awk '/Depends: linux-image-[0-9]/ {print $2; exit}'; }
 recipe() { { cat "$here"/*; kernel_package; } | sha256sum | cut -c1-16; }
 
