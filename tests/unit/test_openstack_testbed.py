@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from contextlib import closing, nullcontext
 from types import SimpleNamespace
 
 import keystoneauth1.exceptions as auth
@@ -11,15 +12,19 @@ import pytest
 import yaml
 from openstack import exceptions
 
-from include.model.errors import TestbedError
-from include.testbeds import TESTBEDS
+from include.model.errors import TestbedError, TestbedNotReady
+from include.testbeds.flavors import FLAVORS
+from include.testbeds.live.files import HEARTBEAT, ORIGIN, run_folder
+from include.testbeds.live.hosts.openstack import hosts as cloud_hosts
+from include.testbeds.live.hosts.openstack import names, servers
 from include.testbeds.live.hosts.openstack import reap as cloud_reaper
 from include.testbeds.live.hosts.openstack.calibration import PARAMETERS, OpenStackCalibration
 from include.testbeds.live.hosts.openstack.cloud import is_transient
-from include.testbeds.live.hosts.openstack.hosts import BackgroundPoller
-from include.testbeds.live.hosts.openstack.servers import user_data
-from include.testbeds.live.hosts.openstack.tags import LONGEST_TAG, ResourceTags, site
-from include.testbeds.reap import HeldResources, reap
+from include.testbeds.live.hosts.openstack.hosts import BackgroundPoller, OpenStackHosts
+from include.testbeds.live.hosts.openstack.names import ServerOptions
+from include.testbeds.live.hosts.openstack.servers import Server, user_data
+from include.testbeds.live.hosts.openstack.tags import LONGEST_TAG, TAG, ResourceTags, site
+from include.testbeds.live.services import Services
 
 
 def test_user_data_brings_up_an_engine_that_trusts_the_registry():
@@ -94,33 +99,107 @@ def test_a_poll_holds_nobody_up_and_one_that_fails_changes_nothing():
     assert values == sorted(values)
 
 
-def test_a_run_that_holds_something_says_why_it_is_dead_or_alive():
-    for silent_s, after_s, sentence in (
-        (float("inf"), 60, "r: dead, nobody has ever looked after it: host 1"),
-        (59.0, 60, "r: alive, nobody has looked after it for 59 s: host 1"),
-        (-30.0, 0, "r: alive, of another installation, and due to end in 30 s: host 1"),
-    ):
-        assert HeldResources("r", ("host 1",), silent_s).described(after_s) == sentence
+class FakeCloud:
+    """Lists its servers and ports, and notes what it is asked to delete."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self.servers: list[Server] = []
+        self.ports_held: list[SimpleNamespace] = []
+        self.listings = 0
+        self.deleted: list[str] = []
+        self.connection = self.compute = self.network = self
+        self.translated_errors = lambda what: nullcontext()
+
+    def named(self, name, answer_within_s):
+        self.names.append(name)
+        return self
+
+    def with_retries(self, work, what, within_s):
+        return work(self)
+
+    def find(self, connection, tags):
+        self.listings += 1
+        return list(self.servers)
+
+    def ports(self, tags):
+        return self.ports_held
+
+    def ips(self, tags):
+        return []
+
+    def delete_server(self, server):
+        self.deleted.append(server)
+        self.servers = [one for one in self.servers if one.id != server]
+
+    def delete_port(self, port):
+        self.deleted.append(port)
+
+    def close(self):
+        pass
 
 
-def test_a_cloud_that_runs_and_environment_name_is_asked_once(monkeypatch, tmp_path):
-    folder = tmp_path / "runs" / "a-run"
-    folder.mkdir(parents=True)
-    (folder / "origin.json").write_text('{"testbed": "openstack", "cloud": "mine"}')
+@pytest.fixture
+def cloud(monkeypatch, tmp_path):
+    made = FakeCloud()
     monkeypatch.setenv("TIDEBENCH_LIVE_STATE", str(tmp_path))
+    for module in (cloud_hosts, cloud_reaper):
+        monkeypatch.setattr(module, "CloudClient", made.named)
+    monkeypatch.setattr(servers, "find", made.find)
+    monkeypatch.setattr(servers, "delete", lambda _, server, within_s: made.delete_server(server))
+    return made
+
+
+@pytest.mark.parametrize("given_up", [False, True])
+def test_a_server_seen_before_its_order_ends_goes_only_if_that_is_given_up(
+    given_up, cloud, monkeypatch
+):
+    tags = ResourceTags("a-run", site())
+
+    def order(_, request, within_s):
+        cloud.servers.append(Server("s-1", request["name"], "BUILD", "", {}, tags))
+        see_again()
+        if given_up:
+            raise TestbedNotReady("no answer")
+        return "s-1"
+
+    def see_again():
+        """Look after a booting host until the cloud was seen anew in the background."""
+        end_s, seen = time.monotonic() + 10, cloud.listings + 3
+        while cloud.listings < seen:
+            assert time.monotonic() < end_s
+            hosts.boot_failed("another")
+
+    monkeypatch.setattr(servers, "order", order)
+    options = ServerOptions("image", "flavor", ("network",), 1, 1024)
+    monkeypatch.setattr(names, "look_up", lambda connection, settings, flavor: options)
+    monkeypatch.setattr(names, "require_quota", lambda *asked: None)
+    monkeypatch.setattr(Services, "find", lambda: {"REGISTRY": "10.0.0.1:5000"})
+    with closing(OpenStackHosts(tags, OpenStackCalibration(look_every_s=0.001))) as hosts:
+        with pytest.raises(TestbedNotReady) if given_up else nullcontext():
+            hosts.lease(FLAVORS["live-half-cpu-1gb"])
+        assert cloud.deleted == []
+        see_again()
+        assert cloud.deleted == (["s-1"] if given_up else [])
+
+
+def test_a_port_belongs_to_its_run_by_the_end_of_a_long_name_and_to_nobody_without(
+    cloud, monkeypatch
+):
+    """A cloud that runs and the environment name is asked once."""
+    run = "x" * 80 + "-0a1b2c"
+    tags = ResourceTags(run, site(), time.time() + 60)
     monkeypatch.setenv("OS_CLOUD", "mine")
-    monkeypatch.setattr(cloud_reaper.local, "find", lambda _: [])
-    asked = []
-    monkeypatch.setattr(
-        cloud_reaper, "tagged_in", lambda cloud_named: asked.append(cloud_named.name) or []
-    )
-    assert cloud_reaper.find() == []
-    assert asked == ["mine"]
-
-
-def test_that_nothing_is_held_is_said(monkeypatch):
-    nobody = SimpleNamespace(reaped_by="nobody", reaper=lambda: SimpleNamespace(find=list))
-    monkeypatch.setitem(TESTBEDS, "docker", nobody)
-    output = []
-    assert reap(remove=True, testbeds=["docker"], say=output.append) == 0
-    assert output == ["docker: no run holds anything"]
+    run_folder(run).mkdir(parents=True)
+    (run_folder(run) / ORIGIN).write_text('{"testbed": "openstack", "cloud": "mine"}')
+    (run_folder(run) / HEARTBEAT).touch()
+    for server, of in (("s-1", tags), ("s-2", ResourceTags("", ""))):
+        cloud.servers.append(Server(server, server, "ACTIVE", "", {}, of))
+    for port, of in (("p-1", tags.tags), ("p-2", [TAG])):
+        cloud.ports_held.append(SimpleNamespace(id=port, tags=of))
+    (held,) = cloud_reaper.find()
+    assert cloud.names == ["mine"]
+    assert (held.run, held.holds) == (run, ("folder", "server s-1", "port p-1"))
+    assert not held.dead(after_s=60)
+    cloud_reaper.give_back_run(run)
+    assert cloud.deleted == ["s-1", "p-1"], "not what somebody else has given our tag"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,7 @@ from include.testbeds.reap import HeldResources, reap
 
 
 class FakeReaper:
-    """Finds a dead run of two on its testbed and gives it back, or fails at one of the two."""
+    """Finds a dead run of three on its testbed and gives it back, or fails at one of the two."""
 
     def __init__(self, fails_at: str = "") -> None:
         self.fails_at = fails_at
@@ -21,7 +22,11 @@ class FakeReaper:
 
     def find(self) -> list[HeldResources]:
         self._fail("find")
-        return [HeldResources("dead", ("host 1",), math.inf), HeldResources("alive", ("it",), 1.0)]
+        return [
+            HeldResources("dead", ("host 1",), math.inf),
+            HeldResources("alive", ("it",), 1.0),
+            HeldResources("theirs", ("it",), -30.0),
+        ]
 
     def give_back_run(self, run: str) -> None:
         self._fail("give_back_run")
@@ -32,7 +37,7 @@ class FakeReaper:
             raise TestbedError(f"{step} does not answer")
 
 
-def registered(monkeypatch: pytest.MonkeyPatch, **reapers: FakeReaper) -> None:
+def registered(monkeypatch: pytest.MonkeyPatch, **reapers: Any) -> None:
     for name, reaper in reapers.items():
         testbed = SimpleNamespace(reaped_by=name, reaper=lambda reaper=reaper: reaper)
         monkeypatch.setitem(TESTBEDS, name, testbed)
@@ -48,10 +53,11 @@ def test_a_testbed_that_fails_is_named_once_the_others_are_given_back(
     with pytest.raises(TestbedError, match=f"^fails: {step} does not answer$"):
         reap(remove=True, testbeds=["fails", "works"], say=said.append)
     assert (fails.given_back, works.given_back) == ([], ["dead"])
-    assert said[-3:] == [
+    assert said[-4:] == [
         "works: dead: dead, nobody has ever looked after it: host 1",
         "works: dead: given back",
         "works: alive: alive, nobody has looked after it for 1 s: it",
+        "works: theirs: alive, of another installation, and due to end in 30 s: it",
     ]
 
 
@@ -59,3 +65,10 @@ def test_without_being_asked_to_nothing_is_given_back(monkeypatch: pytest.Monkey
     only_told = FakeReaper("give_back_run")
     registered(monkeypatch, works=only_told)
     assert reap(remove=False, testbeds=["works"], say=lambda line: None) == 1
+
+
+def test_that_nothing_is_held_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    registered(monkeypatch, nobody=SimpleNamespace(find=list))
+    said: list[str] = []
+    assert reap(remove=True, testbeds=["nobody"], say=said.append) == 0
+    assert said == ["nobody: no run holds anything"]

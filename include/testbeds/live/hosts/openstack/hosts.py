@@ -72,10 +72,13 @@ class OpenStackHosts:
         options = self._names(flavor)
         self._with_retries(lambda c: names.require_quota(c, options, 1, 0), "read the quota")
         name = f"{self._tags.run}.{uuid.uuid4().hex[:8]}"
-        self._ordered[name] = ""
         began_s = time.monotonic()
         request = self._request(name, options)
-        host = servers.order(self._cloud, request, self._settings.order_within_s)
+        try:
+            host = servers.order(self._cloud, request, self._settings.order_within_s)
+        except TestbedError:
+            self._ordered[name] = ""  # not before: a poll may see the server before its order ends
+            raise
         self._ordered[name] = host
         self._ordered_s[host] = began_s
         return host
@@ -139,8 +142,8 @@ class OpenStackHosts:
         ]
         for server, endpoint in zip(booted, self._pool.map(self._answering, booted), strict=True):
             if endpoint:
+                self._tag_ports(server.id)  # first, so that the next poll tries again if it fails
                 self._endpoints[server.id] = endpoint
-                self._tag_ports(server.id)
         return ServersView(listed, dict(self._endpoints))
 
     def _answering(self, server: servers.Server) -> str:

@@ -35,11 +35,14 @@ def find() -> list[HeldResources]:
     """
     holds: defaultdict[str, list[str]] = defaultdict(list)
     since_s: dict[str, float] = {}
+    named: dict[tuple[str, ...], str] = {}
+    """Runs by tags, which have the end of a long name only: of ports nothing else is known."""
     for held in local.find("openstack"):
         holds[held.run].extend(held.holds)
         since_s[held.run] = held.silent_s
+        named[tuple(ResourceTags(held.run, site()).tags)] = held.run
     for resource in _resources(_clouds()):
-        run = _name(resource.tags)
+        run = named.setdefault(tuple(resource.tags.tags), _name(resource.tags))
         holds[run].append(resource.label)
         of_own = resource.tags.site == site()
         overdue_s = silent_s(run_folder(run) / HEARTBEAT) if of_own else resource.overdue_s
@@ -55,9 +58,11 @@ def give_back_run(run: str) -> None:
         with closing(OpenStackHosts(ResourceTags(run, site()), settings)) as hosts:
             give_back(run, hosts)
     problems = []
+    name, _, other_site = run.partition("@")
+    tags = ResourceTags(name, other_site or site()).tags
     for resource in _resources(clouds):
         try:
-            if _name(resource.tags) == run:
+            if resource.tags.tags == tags:
                 resource.delete()
         except TestbedError as error:
             problems.append(f"{resource.label}: {error}")
@@ -110,11 +115,12 @@ class TaggedResource:
 def tagged_in(cloud: CloudClient) -> list[TaggedResource]:
     """Servers first, because their ports and addresses are free only when they are gone.
 
-    Without volumes, which no run creates.
+    Without volumes, which no run creates, and without what has our tag and no run's.
     """
-    return cloud.with_retries(
+    listed = cloud.with_retries(
         lambda c: list(_tagged(cloud, c)), "list what runs hold", GONE_WITHIN_S
     )
+    return [resource for resource in listed if resource.tags.run and resource.tags.site]
 
 
 def _tagged(cloud: CloudClient, connection: Connection) -> Iterator[TaggedResource]:
