@@ -8,6 +8,7 @@ import time
 import pytest
 
 from include.testbeds.live.operators import wire
+from include.testbeds.live.operators.settings import MONITOR
 from tests.live.unprocessed import unprocessed
 from tests.live.world import SERVICES, crowding, script, wait_until, world
 
@@ -146,8 +147,8 @@ def test_every_nth_item_is_reported_with_its_times(here):
     settings = {"sample_every_items": 10, "timestamp_resolution_s": 1}
     here.publish("work", "S", bodies(100))
     here.start("work", "the instance", service_ms=1, **settings)
-    wait_until(lambda: here.depth(wire.MONITOR) == 10, "ten records")
-    samples = [wire.Sample.from_json(body) for _, body in here.take_all(wire.MONITOR)]
+    wait_until(lambda: here.depth(MONITOR) == 10, "ten records")
+    samples = [wire.Sample.from_json(body) for _, body in here.take_all(MONITOR)]
     assert [sample.number for sample in samples] == list(range(10, 101, 10))
     for sample in samples:
         assert (sample.operator, sample.instance) == ("work", "the instance")

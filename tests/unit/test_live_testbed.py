@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from pydantic import TypeAdapter
@@ -17,31 +18,45 @@ from pydantic import TypeAdapter
 from include.experiment.params import run_from_params
 from include.experiment.run import resolve
 from include.experiment.spec import NAMED
-from include.model.errors import CapacityExhausted, SpecError
+from include.model.decision import LeaseHost
+from include.model.errors import (
+    CapacityExhausted,
+    SetupError,
+    SpecError,
+    TestbedError,
+    TestbedNotReady,
+)
 from include.model.topology import Edge
+from include.testbeds.live import broker, clock
+from include.testbeds.live import testbed as testbeds
 from include.testbeds.live.calibration import PARAMETERS
-from include.testbeds.live.files import REPOSITORY, live_state
+from include.testbeds.live.clock import Clock
+from include.testbeds.live.files import REPOSITORY, live_state, run_folder
 from include.testbeds.live.fleet import LiveFleet, LiveHost, LiveInstance
+from include.testbeds.live.give_back import give_back
 from include.testbeds.live.hosts.local import hosts
 from include.testbeds.live.hosts.local.hosts import leases_of, take_number
+from include.testbeds.live.operators.wire import now_us
 from include.testbeds.live.processes import DetachedProcess
 from include.testbeds.live.reading import LiveReading
 from include.testbeds.live.record import COLUMNS, Journal
+from include.testbeds.live.services import Services
+from include.testbeds.live.shared_state import ItemCounts
 from include.testbeds.live.testbed import LiveTestbed
-from include.testing.builders import a_topology, an_operator
+from include.testing.builders import a_topology, an_operator, decision
 from include.workloads.topologies import load_topology
 from tests.builders import a_config
 from tests.problems import problems_told
 
 
 def test_every_problem_of_a_topology_is_named():
-    topology = a_topology(an_operator("my op"), an_operator("chained", runs_in="my op"))
+    operators = (an_operator("my op"), an_operator("chained", runs_in="my op"))
+    topology = a_topology(*operators, an_operator("monitor"))
     edges = (Edge(origin="S1", target="my op", items_out=2), *topology.edges[1:])
     calibration = PARAMETERS.load_calibration("default")
     text = "\n".join(problems_told(calibration.complete, replace(topology, edges=edges)))
-    assert all(
-        part in text for part in ("chained runs in another", "my op cannot name", "S1 -> my op")
-    )
+    parts = ("chained runs in another", "my op cannot name", "operator monitor:", "S1 -> my op")
+    assert all(part in text for part in parts)
 
 
 def test_an_operator_needs_a_service_time():
@@ -59,11 +74,30 @@ def test_the_live_topology_fits_its_hosts():
     assert set(completed.service_ms) == set(topology.operator)
 
 
-def test_a_look_at_a_live_run_takes_nothing_from_its_controller():
+@pytest.fixture
+def testbed(tmp_path, monkeypatch):
+    """Of a run of one operator, without hosts or services."""
+    monkeypatch.setenv("TIDEBENCH_LIVE_STATE", str(tmp_path))
     topology = a_topology(an_operator("O1", service_ms=3.0))
     calibration = PARAMETERS.load_calibration("default").model_dump(mode="json")
-    config = a_config(topology, calibration=calibration, run="looked-at")
-    testbed = LiveTestbed(config, hosts=object())
+    config = a_config(topology, calibration=calibration, run="a-run")
+    return LiveTestbed(config, hosts=FakeHosts())
+
+
+class FakeHosts:
+    """There is always one more, and none is held."""
+
+    def check(self, flavor, hosts):
+        pass
+
+    def origin(self):
+        return {"testbed": "docker"}
+
+    def leased(self):
+        return []
+
+
+def test_a_look_at_a_live_run_takes_nothing_from_its_controller(testbed):
     testbed._state.reading = LiveReading(
         time_s=0.0, waiting={"O1": 0}, arrived={"O1": 9}, completed={"O1": 7}
     )
@@ -71,6 +105,61 @@ def test_a_look_at_a_live_run_takes_nothing_from_its_controller():
     assert looked.operators["O1"].arrived_items == 9
     assert testbed.observe() == looked
     assert testbed.look().operators["O1"].arrived_items == 0
+
+
+def test_services_that_do_not_answer_hold_up_a_deployment(testbed, monkeypatch):
+    """Nothing is leased; whoever asks again may have more luck."""
+    values = {"ADDRESS": "127.0.0.1", "AMQP_PORT": "1", "MASTER_SECRET_FILE": os.devnull}
+    testbed._state.services = Services(values)
+    monkeypatch.setattr(testbeds, "give_back", lambda run, hosts: None)
+    monkeypatch.setattr(testbeds, "why_blocked", lambda services: "")
+    monkeypatch.setattr(broker, "api", lambda *asked: None)
+    with pytest.raises(TestbedNotReady, match="does not answer; start them with `make live-serv"):
+        testbed.deploy(decision(LeaseHost("f", "h")))
+
+
+def test_a_source_that_had_nothing_to_send_yet_is_no_problem(testbed):
+    """Its first level may be 0 for longer than a window."""
+    counts = ItemCounts(sent={"S1": 0}, received={}, done={}, busy_us={})
+    provider = {"as_of_us": str(now_us())}
+    testbed._state.shared = SimpleNamespace(provider=lambda: provider, counts=lambda _: counts)
+    assert testbed.take_measurements() == {}
+
+
+def test_what_cannot_be_looked_for_is_named_and_the_rest_given_back(tmp_path, monkeypatch):
+    def leased():
+        raise SetupError("cloud mine: no cloud is configured")
+
+    monkeypatch.setenv("TIDEBENCH_LIVE_STATE", str(tmp_path))
+    plan = run_folder("a-run") / "provider.json"
+    plan.parent.mkdir(parents=True)
+    plan.touch()
+    with pytest.raises(TestbedError, match="hosts: cloud mine: no cloud is configured"):
+        give_back("a-run", SimpleNamespace(leased=leased))
+    assert not plan.exists()
+    assert plan.parent.is_dir(), "for the next attempt"
+
+
+def test_a_wait_ends_in_time_however_long_it_takes_to_look_after_the_run(monkeypatch):
+    now_s = [0.0]
+
+    def pass_time(length_s):
+        now_s[0] += length_s
+
+    def look_after():
+        pass_time(0.3)
+        return 1.0
+
+    monkeypatch.setattr(clock, "now_us", lambda: round(1e6 * (100 + now_s[0])))
+    monkeypatch.setattr(clock.time, "sleep", pass_time)
+    Clock(started_us=100_000_000).wait_until(2.0, look_after)
+    assert now_s == [pytest.approx(2.0)]
+
+
+def test_a_state_folder_is_the_same_from_everywhere(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TIDEBENCH_LIVE_STATE", "state")
+    assert live_state() == tmp_path / "state"
 
 
 def test_a_journal_hands_over_once_and_mends_what_a_crash_cut(tmp_path):

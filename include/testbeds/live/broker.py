@@ -13,6 +13,7 @@ import pika.exceptions
 
 from include.model.errors import TestbedError, TestbedNotReady, command
 from include.testbeds.live.operators import wire
+from include.testbeds.live.operators.settings import MONITOR
 from include.testbeds.live.services import Services
 
 TIMEOUT_S = 10.0
@@ -38,7 +39,7 @@ class Broker:
         api(self._services, "PUT", f"permissions/{vhost}/{vhost}", EVERYTHING)
         with self.channel() as channel:
             channel.exchange_declare(wire.EXCHANGE, "direct", durable=True)
-            for queue in (*operators, wire.MONITOR):
+            for queue in (*operators, MONITOR):
                 channel.queue_declare(queue, durable=True)
                 channel.queue_bind(queue, wire.EXCHANGE, queue)
 
@@ -73,7 +74,7 @@ class Broker:
         samples: list[wire.Sample] = []
         last = 0
         while len(samples) < MOST_SAMPLES:
-            method, _, body = channel.basic_get(wire.MONITOR)
+            method, _, body = channel.basic_get(MONITOR)
             if method is None:
                 break
             last = method.delivery_tag

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from include.model.errors import SpecError
 from include.model.topology import Topology
 from include.testbeds.calibrations import Parameters, calibration_folders, service_times
-from include.testbeds.live.operators.settings import RUN_PATTERN
+from include.testbeds.live.operators.settings import MONITOR, RUN_PATTERN
 from include.workloads.topology_file import Bounded
 
 FOLDERS = calibration_folders("live", Path(__file__).parent)
@@ -46,6 +46,8 @@ class LiveCalibration(Bounded, BaseModel):
     def complete(self, topology: Topology) -> LiveCalibration:
         """Fill in every operator's service time. Raises SpecError for what cannot run live."""
         problems = real_time_problems(topology, "containers", "queue")
+        if MONITOR in topology.operator:
+            problems.append(f"operator {MONITOR}: samples are in a queue of that name; rename it")
         problems += [
             f"edge {edge.origin} -> {edge.target}: what a source emits arrives as it is, so remove "
             "items_out and items_in"

@@ -30,8 +30,7 @@ class Clock:
 
     def wait_until(self, t_s: float, meanwhile: Callable[[], float]) -> None:
         """Wait until ``t_s``, calling ``meanwhile``, which returns the seconds to its next call."""
-        while True:
-            left_s = (t_s - self.at(now_us())) / self.scale
-            if left_s <= 0:
-                return
-            time.sleep(min(meanwhile(), left_s))
+        while self.at(now_us()) < t_s:
+            rest_s = meanwhile()
+            left_s = (t_s - self.at(now_us())) / self.scale  # after what took its time, too
+            time.sleep(max(0.0, min(rest_s, left_s)))

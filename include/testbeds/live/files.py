@@ -25,7 +25,8 @@ def live_state() -> Path:
 
     No experiment can have that name, so its folder is never in there.
     """
-    return Path(os.environ.get("TIDEBENCH_LIVE_STATE") or REPOSITORY / "var" / ".live")
+    # Absolute, because the data provider works in another directory.
+    return Path(os.environ.get("TIDEBENCH_LIVE_STATE") or REPOSITORY / "var" / ".live").absolute()
 
 
 def run_folder(run: str) -> Path:

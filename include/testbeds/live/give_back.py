@@ -9,7 +9,7 @@ from functools import partial
 
 import redis
 
-from include.model.errors import SetupError, TestbedError, command
+from include.model.errors import SetupError, TestbedError, TidebenchError, command
 from include.testbeds.live.broker import Broker
 from include.testbeds.live.files import run_folder
 from include.testbeds.live.hosts.provider import HostProvider
@@ -53,5 +53,5 @@ def give_back(run: str, hosts: HostProvider) -> None:
 def _try(work: Callable[[], object], what: str, problems: list[str]) -> None:
     try:
         work()
-    except (TestbedError, redis.RedisError, OSError) as error:
+    except (TidebenchError, redis.RedisError, OSError) as error:
         problems.append(f"{what}: {error}")

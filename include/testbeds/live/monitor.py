@@ -207,8 +207,8 @@ class LiveMonitor:
             counts = state.shared.counts({name: list(to) for name, to in self._targets.items()})
         except redis.RedisError:
             return
-        if not rate:
-            return
+        if "late_ms_median" not in rate:
+            return  # nothing was due yet, or nothing could be sent
         late = f"half within {rate['late_ms_median']} ms and 99 % within {rate['late_ms_p99']} ms"
         as_of_s = state.clock.at(int(rate["as_of_us"]))
         for stream in plan.streams:

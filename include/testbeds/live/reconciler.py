@@ -284,7 +284,7 @@ class LiveReconciler:
 
     def _stop(self, instance: LiveInstance, container: Container) -> None:
         state = self._state
-        now_s, limit_s = state.now_s(), state.calibration.kill_after_s * state.clock.scale
+        now_s, limit_s = state.now_s(), state.calibration.kill_after_s
         successor = state.fleet.instances.get(instance.successor)
         if instance.signalled_s is None:
             if successor is None and instance.overlaps:
@@ -292,7 +292,7 @@ class LiveReconciler:
             elif successor is None or successor.ready_s is not None:
                 self._ask(instance, lambda engine: engine.signal(container.id, "SIGTERM"))
                 instance.signalled_s = now_s
-        elif now_s - instance.signalled_s > limit_s:
+        elif now_s - instance.signalled_s > limit_s * state.clock.scale:
             self._ask(instance, lambda engine: engine.signal(container.id, "SIGKILL"))
             state.event("drain_timeout", instance.name, f"killed after {limit_s:g} s")
             instance.signalled_s = now_s

@@ -6,12 +6,13 @@ import time
 from collections.abc import Mapping
 
 import numpy as np
+import redis
 
 from include.model.decision import Decision, LeaseHost, MigrateInstance, Outcome
 from include.model.errors import TestbedError, TestbedNotReady
 from include.model.observation import OperatorSample
 from include.testbeds.base import TestbedConfig
-from include.testbeds.live.broker import why_blocked
+from include.testbeds.live.broker import TROUBLE, why_blocked
 from include.testbeds.live.calibration import LiveCalibration
 from include.testbeds.live.fleet import LiveHost, LiveInstance
 from include.testbeds.live.give_back import give_back
@@ -22,7 +23,7 @@ from include.testbeds.live.real_time import DEPLOY_WITHIN_S, LEAD_S, RealTimeTes
 from include.testbeds.live.reconciler import LiveReconciler
 from include.testbeds.live.replay import ReplayProcess, plan_of
 from include.testbeds.live.samples import observed_of, operator_samples
-from include.testbeds.live.services import image_of
+from include.testbeds.live.services import START, image_of
 from include.testbeds.live.state import RunState
 
 
@@ -60,8 +61,11 @@ class LiveTestbed(RealTimeTestbed[LiveHost, LiveInstance]):
         if why := why_blocked(state.services):
             raise TestbedNotReady(why)
         state.touch()
-        state.broker.declare(state.config.topology.operator_names)
-        state.shared.grant()
+        try:
+            state.broker.declare(state.config.topology.operator_names)
+            state.shared.grant()
+        except (*TROUBLE, redis.RedisError) as error:
+            raise TestbedNotReady(f"broker or Redis does not answer; {START}: {error}") from error
         outcomes = self._carry_out_first(decision)
         self._wait_until_up()
         state.begin(LEAD_S)

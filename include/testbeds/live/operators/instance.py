@@ -24,7 +24,7 @@ from include.testbeds.live.operators.codes import CODES, relay
 from include.testbeds.live.operators.connection import SLICE_S, BrokerConnection
 from include.testbeds.live.operators.ledger import Ledger, Notes
 from include.testbeds.live.operators.logs import Log
-from include.testbeds.live.operators.settings import Settings
+from include.testbeds.live.operators.settings import MONITOR, Settings
 from include.testbeds.live.operators.state import State
 from include.testbeds.live.operators.wire import ItemId
 
@@ -174,7 +174,7 @@ class Instance(BrokerConnection[Processed]):
             duration_ms=wire.recorded_ms(item.published_us, done_us, resolution_s),
         )
         persistent = pika.BasicProperties(delivery_mode=wire.PERSISTENT)
-        return self._publish(wire.MONITOR, sample.to_json(), persistent)
+        return self._publish(MONITOR, sample.to_json(), persistent)
 
     def _settle(self) -> None:
         """Acknowledge what is confirmed, once the ledger has it."""

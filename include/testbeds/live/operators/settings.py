@@ -9,6 +9,8 @@ from pathlib import Path
 
 FILE = Path("/run/tidebench/settings.json")
 """In a container. Docker shows the environment of a container to whoever asks, and no file."""
+MONITOR = "monitor"
+"""Queue of the records of sampled items; the other queues are named after their operators."""
 RUN_PATTERN = re.compile(r"[\w.-]+")
 """Safe as a prefix of Redis keys (whose access rules are glob patterns) and as a vhost."""
 

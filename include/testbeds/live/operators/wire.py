@@ -18,8 +18,6 @@ import pika
 
 EXCHANGE = "items"
 """The durable direct exchange of a run's vhost."""
-MONITOR = "monitor"
-"""Queue of the records of sampled items; the other queues are named after their operators."""
 PERSISTENT = 2
 US_PER_S = 1_000_000
 
