@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from include.testbeds.live.operators import wire
-from tests.live.world import World, services, wait_until, world
+from tests.live.world import World, services_are_up, wait_until, world
 
 BODY = b"x" * 95
 PREFETCH = 100
@@ -96,7 +96,7 @@ def main(arguments: Sequence[str]) -> int:
     )
     parser.add_argument("items", type=int, nargs="?", default=20_000)
     items = parser.parse_args(arguments).items
-    if not services():
+    if not services_are_up():
         print("Start the services first: make live-services", file=sys.stderr)
         return 1
     print(f"{items:,} items of {len(BODY)} bytes, prefetch {PREFETCH}, {os.cpu_count()} cores")

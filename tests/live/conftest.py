@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.live.world import HOSTS, IMAGES, SERVICES, script, services
+from tests.live.world import HOSTS, IMAGES, SERVICES, script, services_are_up
 
 COMMANDS = ("redis-server", "rabbitmqctl", "docker-registry", "dockerd", "buildah", "debootstrap")
 
@@ -27,27 +27,27 @@ def why_not() -> str:
 
 
 @pytest.fixture(scope="session")
-def at() -> Iterator[dict[str, str]]:
+def at() -> Iterator[None]:
     """The services: those that run, or else started here and stopped afterwards."""
     if reason := why_not():
         pytest.skip(reason)
-    running = services()
+    running = services_are_up()
     if not running:
         script(SERVICES, "up")
-    yield services()
+    yield
     if not running:
         script(SERVICES, "down")
 
 
 @pytest.fixture(scope="session")
-def images(at: dict[str, str]) -> str:
+def images(at: None) -> str:
     """The images of the operators, built where they are not; the path of images.json."""
     script(IMAGES, "up")
     return script(IMAGES, "env").strip()
 
 
 @pytest.fixture(scope="session")
-def docker_host(at: dict[str, str]) -> Iterator[str]:
+def docker_host(at: None) -> Iterator[str]:
     """A host of its own with one core, removed afterwards: its endpoint."""
     identity = "240"
     script(HOSTS, "add", identity, "1.0", "1g")

@@ -15,16 +15,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import cycle
 
-import docker  # type: ignore[import-untyped]
 from pydantic import TypeAdapter
 
-from include.testbeds.live.engine import API_VERSION, INSTANCE_LABEL, RUN_LABEL
 from include.testbeds.live.files import read_json, run_folder
 from include.testbeds.live.fleet import LiveFleet, LiveHost, LiveInstance
 from include.testbeds.live.hosts.local.hosts import HostLease, leases_of
 from include.testbeds.live.record import Journal
 from include.testbeds.live.replay import ReplayProcess
-from tests.live.world import HOSTS, SERVICES, script, wait_until
+from tests.live.world import HOSTS, SERVICES, kill_container, script, wait_until
 
 GIVE_UP_S = 150
 AWAY_S = 6.0
@@ -81,11 +79,7 @@ class Victim:
 
 def kill_an_instance(victim: Victim) -> None:
     instance, host = victim.instance("front")
-    client = docker.DockerClient(host.endpoint, version=API_VERSION, timeout=10)
-    wanted = [f"{RUN_LABEL}={victim.run}", f"{INSTANCE_LABEL}={instance.name}"]
-    (container,) = client.containers.list(filters={"label": wanted})
-    container.kill("SIGKILL")
-    client.close()
+    kill_container(victim.run, instance.name, host.endpoint)
 
 
 def cut_power_without_a_registry(victim: Victim) -> None:

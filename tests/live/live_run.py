@@ -11,13 +11,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import docker  # type: ignore[import-untyped]
-
 from include.model.decision import Action, LeaseHost, Outcome, StartInstance
 from include.model.host import HostFlavor
 from include.testbeds import TESTBEDS
 from include.testbeds.base import TestbedConfig
-from include.testbeds.live.engine import API_VERSION, INSTANCE_LABEL, RUN_LABEL
 from include.testbeds.live.hosts.local.hosts import leases_of
 from include.testbeds.live.replay import ReplayProcess
 from include.testbeds.live.services import Services
@@ -65,15 +62,6 @@ class LiveRun:
     def host_ids(self) -> dict[str, int]:
         """Numbers of the machine's hosts by name in the run."""
         return {host.name: int(host.id) for host in self.testbed._state.fleet.leased()}
-
-    def kill(self, instance: str) -> None:
-        """SIGKILL, as nobody would stop an instance."""
-        for host in self.testbed._state.fleet.leased():
-            client = docker.DockerClient(host.endpoint, version=API_VERSION, timeout=10)
-            wanted = [f"{RUN_LABEL}={self.run}", f"{INSTANCE_LABEL}={instance}"]
-            for container in client.containers.list(filters={"label": wanted}):
-                container.kill("SIGKILL")
-            client.close()
 
     def events(self) -> dict[str, list[str]]:
         """Subjects by event, of everything that has happened so far."""

@@ -9,6 +9,6 @@ from tests.bench.live_operator import main
 pytestmark = pytest.mark.live
 
 
-def test_every_case_has_its_line(at: dict[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_case_has_its_line(at: None, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["200"]) == 0
     assert capsys.readouterr().out.count("items/CPU s") == 5

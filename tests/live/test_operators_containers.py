@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import random
 import time
 from pathlib import Path
 
@@ -12,8 +11,9 @@ import pytest
 
 from include.testbeds.live.engine import USER_ID, archive
 from include.testbeds.live.operators.picture import picture_of
-from include.testbeds.live.operators.readings import DEFECT, Production, Status, Temperature, encode
+from include.testbeds.live.operators.readings import DEFECT, Status, Temperature, encode
 from include.testbeds.live.operators.settings import Target
+from include.testbeds.live.provider.payloads import production
 from include.testbeds.live.services import image_of
 from include.workloads.topologies import load_topology
 from tests.live.unprocessed import unprocessed, unprocessed_of_source
@@ -58,21 +58,6 @@ def events(container):
     return [json.loads(line)["event"] for line in container.logs(stderr=False).splitlines()]
 
 
-def production(number):
-    draw = random.Random(number)
-    cycle_ms = 10_000
-    return Production(
-        machine=1 + number % 3,
-        time_ms=1_700_000_000_000 + number * cycle_ms,
-        produced=draw.randrange(10, 20),
-        defective=draw.randrange(3),
-        ideal_ms=500,
-        cycle_ms=cycle_ms,
-        scheduled_ms=draw.randrange(500),
-        unscheduled_ms=draw.randrange(500),
-    )
-
-
 def targets_of(topology, operator):
     items_in = VALUES_PER_REPORT if operator == "O9" else 1
     return [
@@ -82,7 +67,7 @@ def targets_of(topology, operator):
 
 def test_the_nine_operators_carry_readings_from_picture_to_report(at, start):
     topology = load_topology("manufacturing")
-    readings = [production(number) for number in range(12)]
+    readings = [production(number, 1 + number % 3) for number in range(12)]
     with world(*topology.operator) as here:
         for operator in topology.operator:
             if operator != "O8":  # reports stay in its queue, to be looked at

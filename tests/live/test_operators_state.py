@@ -37,7 +37,7 @@ def here(at):
 
 @pytest.fixture
 def client(here):
-    with redis.Redis.from_url(here.redis_url) as made:
+    with redis.Redis.from_url(here.services.redis_url(here.run)) as made:
         yield made
 
 

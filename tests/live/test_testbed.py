@@ -31,7 +31,7 @@ from include.testbeds.live.services import Services
 from include.testbeds.live.shared_state import SharedState, users
 from include.testbeds.reap import DEAD_AFTER_S, reap
 from tests.live.live_run import FLAVOR, FRONT, live_run
-from tests.live.world import HOSTS, crowding, script, wait_until
+from tests.live.world import HOSTS, crowding, kill_container, script, wait_until
 
 pytestmark = pytest.mark.live
 
@@ -161,7 +161,7 @@ def test_a_run_may_be_faster_than_the_wall():
         assert 30 < last_s < 40 + 4 * crowding(), "a reading takes its time, which counts fourfold"
         # What an item takes is not scaled: containers know nothing of it.
         assert min(rows["processing_duration"]["duration_ms"]) >= 5
-        live.kill("front-1")
+        kill_container(live.run, "front-1", live.testbed._state.fleet.host("host-1").endpoint)
         live.advance_until_event("instance_crash", 15)
         live.apply(StartInstance(FRONT, "host-1"))
         live.assert_nothing_lost()

@@ -11,15 +11,16 @@ import tempfile
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import redis
+import docker  # type: ignore[import-untyped]
 
 from include.testbeds.live.broker import Broker
+from include.testbeds.live.engine import API_VERSION, INSTANCE_LABEL, RUN_LABEL
 from include.testbeds.live.operators import wire
 from include.testbeds.live.operators.settings import Settings, Target
 from include.testbeds.live.services import Services
@@ -39,13 +40,10 @@ def script(path: Path, *arguments: str) -> str:
     return done.stdout
 
 
-def services() -> dict[str, str]:
-    """Where the services are and how to administer them; empty when they do not run."""
+def services_are_up() -> bool:
+    """Whether all of them run."""
     states = subprocess.run([SERVICES, "status"], capture_output=True, text=True, check=False)
-    if states.returncode or "down" in states.stdout:
-        return {}
-    lines = Path(script(SERVICES, "env").strip()).read_text().splitlines()
-    return dict(line.split("=", 1) for line in lines)
+    return not states.returncode and "down" not in states.stdout
 
 
 def crowding() -> float:
@@ -63,29 +61,22 @@ def wait_until(condition: Callable[[], Any], what: str, give_up_s: float = GIVE_
     raise AssertionError(f"not within {give_up_s} s: {what}")
 
 
+def kill_container(run: str, instance: str, endpoint: str) -> None:
+    """SIGKILL to an instance on a host, as nobody would stop it."""
+    with closing(docker.DockerClient(endpoint, version=API_VERSION, timeout=10)) as client:
+        wanted = [f"{RUN_LABEL}={run}", f"{INSTANCE_LABEL}={instance}"]
+        for container in client.containers.list(filters={"label": wanted}):
+            container.kill("SIGKILL")
+
+
 @dataclass
 class World:
     """A vhost, a user of broker and Redis, queues and processes that work on them."""
 
-    at: dict[str, str]
     run: str = field(default_factory=lambda: f"test-{uuid.uuid4().hex[:8]}")
+    services: Services = field(default_factory=Services.find)
     folder: Path = field(default_factory=lambda: Path(tempfile.mkdtemp(prefix="tidebench-")))
     processes: list[subprocess.Popen[bytes]] = field(default_factory=list)
-
-    @cached_property
-    def services(self) -> Services:
-        """Who the run is to the services."""
-        return Services(self.at)
-
-    @property
-    def amqp_url(self) -> str:
-        """For the run's user, who may use the run's vhost only."""
-        return self.services.amqp_url(self.run)
-
-    @property
-    def redis_url(self) -> str:
-        """For the run's user, who may use keys of the run only."""
-        return self.services.redis_url(self.run)
 
     @cached_property
     def broker(self) -> Broker:
@@ -93,18 +84,19 @@ class World:
         return Broker(self.services, self.run)
 
     @cached_property
+    def shared(self) -> SharedState:
+        """The run's keys."""
+        return SharedState(self.services, self.run)
+
+    @property
     def redis(self) -> Any:
         """The administrator's client."""
-        at = self.at
-        return redis.Redis(
-            at["ADDRESS"], int(at["REDIS_PORT"]), 0, at["REDIS_PASSWORD"],
-            username=at["REDIS_ADMIN"], retry_on_error=[redis.ConnectionError],
-        )  # fmt: skip
+        return self.shared.redis
 
     def make(self, queues: Sequence[str]) -> None:
         """Create vhost, users, exchange and queues, as the testbed does."""
         self.broker.declare(queues)
-        SharedState(self.services, self.run).grant()
+        self.shared.grant()
 
     def remove(self) -> None:
         """End the processes and delete everything of the run."""
@@ -112,15 +104,13 @@ class World:
             process.kill()
             process.wait()
         self.broker.remove()
-        SharedState(self.services, self.run).remove()
+        self.shared.remove()
         self.redis.close()
         shutil.rmtree(self.folder)
 
-    @contextmanager
-    def channel(self) -> Iterator[Any]:
+    def channel(self) -> AbstractContextManager[Any]:
         """A channel of the run's user."""
-        with self.broker.channel() as channel:
-            yield channel
+        return self.broker.channel()
 
     def publish(self, queue: str, source: str, bodies: Sequence[bytes], first: int = 0) -> None:
         """Items of a source, numbered from ``first`` on, into a queue; returns when they are in."""
@@ -152,7 +142,8 @@ class World:
             Target(target) if isinstance(target, str) else target
             for target in more.pop("targets", ())
         )
-        urls = {"amqp_url": self.amqp_url, "redis_url": self.redis_url}
+        to = self.services
+        urls = {"amqp_url": to.amqp_url(self.run), "redis_url": to.redis_url(self.run)}
         named = {"operator": operator, "instance": instance, "run": self.run, "targets": targets}
         return Settings(**(urls | named | {"heartbeat_s": 5} | more))
 
@@ -179,7 +170,7 @@ class World:
 @contextmanager
 def world(*queues: str) -> Iterator[World]:
     """A run with queues, removed afterwards."""
-    made = World(services())
+    made = World()
     made.make(queues)
     try:
         yield made

@@ -12,7 +12,7 @@ from tests.openstack.plane import OPENSTACK, Plane, client_settings, is_up, scri
 
 
 @pytest.fixture(scope="session")
-def plane(at: dict[str, str]) -> Iterator[Plane]:  # noqa: F811
+def plane(at: None) -> Iterator[Plane]:  # noqa: F811
     """The control plane: the one that runs, or else one started here and ended afterwards."""
     running = is_up()
     if not running:

@@ -41,16 +41,22 @@ class Shell:
         return SimpleNamespace(returncode=self._code)
 
 
-def test_our_user_data_is_executed_to_the_last_command(root):
+@pytest.mark.parametrize("installed", [True, False])
+def test_our_user_data_brings_up_an_engine_that_trusts_the_registry(root, installed):
+    if not installed:
+        (root / "var/lib/dpkg/status").unlink()
     shell = Shell()
     agent.execute(agent.parsed(user_data("10.0.0.1:5000", 2375)), root, shell)
     daemon = json.loads((root / "etc/docker/daemon.json").read_text())
     assert daemon["insecure-registries"] == ["10.0.0.1:5000"]
-    assert daemon["hosts"][0] == "tcp://0.0.0.0:2375"
+    assert daemon["hosts"] == ["tcp://0.0.0.0:2375", "unix:///var/run/docker.sock"]
     unit = (root / "etc/systemd/system/docker.service.d/tidebench.conf").read_text()
-    assert unit.splitlines()[-1].startswith("ExecStart=/usr/bin/env dockerd")
+    assert unit.splitlines()[:2] == ["[Service]", "ExecStart="]
+    assert unit.splitlines()[2].startswith("ExecStart=/usr/bin/env dockerd")
+    assert "-H" not in unit
     assert shell.ran[-1] == "systemctl restart docker.service"
-    assert not [command for command in shell.ran if "apt-get" in command], "it is installed"
+    installs = [command[-1] for command in shell.ran if "install" in command]
+    assert installs == ([] if installed else ["docker.io"])
 
 
 def test_a_command_that_fails_is_told_and_the_next_one_runs(root, capsys):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from contextlib import closing, nullcontext
 from types import SimpleNamespace
@@ -22,23 +21,9 @@ from include.testbeds.live.hosts.openstack.calibration import PARAMETERS, OpenSt
 from include.testbeds.live.hosts.openstack.cloud import is_transient
 from include.testbeds.live.hosts.openstack.hosts import BackgroundPoller, OpenStackHosts
 from include.testbeds.live.hosts.openstack.names import ServerOptions
-from include.testbeds.live.hosts.openstack.servers import Server, user_data
+from include.testbeds.live.hosts.openstack.servers import Server
 from include.testbeds.live.hosts.openstack.tags import LONGEST_TAG, TAG, ResourceTags, site
 from include.testbeds.live.services import Services
-
-
-def test_user_data_brings_up_an_engine_that_trusts_the_registry():
-    text = user_data("10.0.0.1:5000", 2375)
-    assert text.startswith("#cloud-config\n")
-    config = yaml.safe_load(text)
-    assert config["packages"] == ["docker.io"]
-    files = {file["path"]: file["content"] for file in config["write_files"]}
-    daemon = json.loads(files["/etc/docker/daemon.json"])
-    assert daemon["insecure-registries"] == ["10.0.0.1:5000"]
-    assert daemon["hosts"] == ["tcp://0.0.0.0:2375", "unix:///var/run/docker.sock"]
-    unit = files["/etc/systemd/system/docker.service.d/tidebench.conf"]
-    assert unit.splitlines()[:2] == ["[Service]", "ExecStart="]
-    assert "-H" not in unit
 
 
 @pytest.mark.parametrize("run", ["a-run", "x" * 200 + "-0a1b2c"])

@@ -30,8 +30,13 @@ def status(number: int, machine: int, size_bytes: int, one_in: int) -> bytes:
 
 def picture(number: int, machine: int, size_bytes: int, one_in: int) -> bytes:
     """S2: a picture of a machine's display after a reporting cycle."""
+    return picture_of(production(number, machine), size_bytes)
+
+
+def production(number: int, machine: int) -> Production:
+    """What S2 takes a picture of."""
     draw = random.Random(number)
-    reading = Production(
+    return Production(
         machine=machine,
         time_ms=BEGAN_MS + number * CYCLE_MS,
         produced=draw.randrange(10, 20),
@@ -41,7 +46,6 @@ def picture(number: int, machine: int, size_bytes: int, one_in: int) -> bytes:
         scheduled_ms=draw.randrange(500),
         unscheduled_ms=draw.randrange(500),
     )
-    return picture_of(reading, size_bytes)
 
 
 def temperature(number: int, machine: int, size_bytes: int, one_in: int) -> bytes:
