@@ -12,6 +12,7 @@ bridge=${prefix}br0
 address=${TIDEBENCH_LIVE_ADDRESS:-$subnet.1} # of this machine; given: no bridge, hosts are in a cloud
 registry_port=${TIDEBENCH_LIVE_REGISTRY_PORT:-5000}
 registry=$address:$registry_port
+within_s=120 # for a host or a service to answer
 export PATH=$PATH:/usr/sbin:/sbin
 
 now_ms() { date +%s%3N; }

@@ -130,7 +130,7 @@ launch() { # ID: dockerd in the groups, the network and a host name of the host
         </dev/null >"$folder/dockerd.log" 2>&1
 }
 start() { # ID
-    local id=$1 folder=$state/$1 since_ms cpu memory child _
+    local id=$1 folder=$state/$1 since_ms cpu memory child end_s
     exists "$id"
     read -r cpu memory <"$folder/size"
     [ -z "$(processes "$id")" ] || die "host $id, or what a killed daemon left of it, is running; stop or crash it first"
@@ -142,16 +142,13 @@ start() { # ID
     rm -f "$folder/docker.pid" "$folder/exec/containerd/containerd.pid"
     configure "$id" "$cpu" "$memory"
     (launch "$id") &
-    child=$!
-    for _ in $(seq 600); do
-        if answers "$id"; then
-            echo "host $id up tcp://$(endpoint "$id"):$port cpu=$cpu memory=$memory start_ms=$(($(now_ms) - since_ms))"
-            return 0
-        fi
-        sleep 0.05
+    child=$! end_s=$((SECONDS + within_s))
+    until answers "$id"; do
         running "$child" || { tail -n 5 "$folder/dockerd.log" >&2; die "dockerd of host $id ended"; }
+        [ $SECONDS -lt $end_s ] || die "host $id does not answer within $within_s s; see $folder/dockerd.log"
+        sleep 0.05
     done
-    die "host $id does not answer; see $folder/dockerd.log"
+    echo "host $id up tcp://$(endpoint "$id"):$port cpu=$cpu memory=$memory start_ms=$(($(now_ms) - since_ms))"
 }
 halt() { # ID: SIGTERM to dockerd, which stops its containers; then whatever is left
     local id=$1 pid _

@@ -74,17 +74,14 @@ alive() { # NAME
     running "$pid" && [ "$(born "$pid")" = "$since" ]
 }
 wait_for() { # NAME SINCE_MS COMMAND...: until the command succeeds
-    local name=$1 since_ms=$2 _
+    local name=$1 since_ms=$2 end_s=$((SECONDS + within_s))
     shift 2
-    for _ in $(seq 600); do
-        if "$@" >/dev/null 2>&1; then
-            echo "$name up pid=$(pid_of "$name") start_ms=$(($(now_ms) - since_ms))"
-            return 0
-        fi
+    until "$@" >/dev/null 2>&1; do
         alive "$name" || { tail -n 5 "$state/$name.log" >&2; die "$name ended; see $state/$name.log"; }
+        [ $SECONDS -lt $end_s ] || die "$name does not answer within $within_s s; see $state/$name.log"
         sleep 0.05
     done
-    die "$name does not answer; see $state/$name.log"
+    echo "$name up pid=$(pid_of "$name") start_ms=$(($(now_ms) - since_ms))"
 }
 launch() { # NAME COMMAND...: in the background, in a session of its own, its process noted
     local name=$1
@@ -110,7 +107,7 @@ YML
 }
 
 redis_answers() {
-    [ "$(REDISCLI_AUTH=$(cat "$state/redis.secret") redis-cli --user tidebench -h "$address" -p "$redis_port" ping 2>/dev/null)" = PONG ]
+    [ "$(REDISCLI_AUTH=$(cat "$state/redis.secret") timeout 3 redis-cli --user tidebench -h "$address" -p "$redis_port" ping 2>/dev/null)" = PONG ]
 }
 redis_up() {
     local since_ms; since_ms=$(now_ms)

@@ -24,6 +24,7 @@ from include.testbeds.live.hosts.openstack.names import ServerOptions
 from include.testbeds.live.hosts.openstack.servers import Server
 from include.testbeds.live.hosts.openstack.tags import LONGEST_TAG, TAG, ResourceTags, site
 from include.testbeds.live.services import Services
+from tests.problems import problems_told
 
 
 @pytest.mark.parametrize("run", ["a-run", "x" * 200 + "-0a1b2c"])
@@ -49,6 +50,25 @@ def test_the_calibration_that_comes_along_lists_every_default():
     assert set(defaults) == fields_added
     assert PARAMETERS.calibration_for("manufacturing_live") == "manufacturing_live"
     assert PARAMETERS.load_calibration("manufacturing_live").service_ms["O1"] == 250
+
+
+def test_of_two_networks_with_one_name_the_id_is_asked_for():
+    def networks():
+        return [SimpleNamespace(name="elastic", id=number) for number in ("n-1", "n-2")]
+
+    one = SimpleNamespace(name="one", id="1", vcpus=4, ram=8192)
+    connection = SimpleNamespace(
+        image=SimpleNamespace(images=lambda: [one]),
+        compute=SimpleNamespace(flavors=lambda: [one]),
+        network=SimpleNamespace(networks=networks),
+    )
+    flavor = FLAVORS["live-half-cpu-1gb"]
+    options = {"image": "one", "flavors": {flavor.name: "one"}}
+    by_id = OpenStackCalibration(networks=("n-1",), **options)
+    assert names.look_up(connection, by_id, flavor).networks == ("n-1",)
+    by_name = OpenStackCalibration(networks=("elastic",), **options)
+    (problem,) = problems_told(names.look_up, connection, by_name, flavor)
+    assert problem == "2 of kind network have the name elastic; give the id of one"
 
 
 def test_what_may_pass_is_told_from_what_will_not():

@@ -30,10 +30,8 @@ def look_up(
     """Look up image, flavor, networks and options. Raises SpecError with every problem."""
     problems: list[str] = []
     image = _resource("image", settings.image, connection.image.images(), problems)
-    network_of = {network.name: network for network in connection.network.networks()}
-    networks = [
-        _resource("network", name, network_of.values(), problems) for name in settings.networks
-    ]
+    there = list(connection.network.networks())
+    networks = [_resource("network", name, there, problems) for name in settings.networks]
     wanted = settings.flavors.get(flavor.name, flavor.name)
     of_cloud = _resource("flavor", wanted, connection.compute.flavors(), problems)
     if of_cloud and (of_cloud.vcpus < flavor.vcpus or of_cloud.ram < flavor.memory_mb):
