@@ -104,6 +104,6 @@ def test_a_server_that_somebody_deletes_while_it_boots_is_missed(cloud):
     cloud.fault(machine=[{"match": ".*", "delay": 30}])
     with hosts_of() as hosts:
         host = hosts.lease(FLAVOR)
-        wait_until(lambda: hosts._poller.latest().value.servers.get(host), "it is seen")
+        wait_until(lambda: hosts._poller.latest().servers.get(host), "it is seen")
         cloud.user.compute.delete_server(host)
         assert wait_until(lambda: hosts.boot_failed(host), "it is missed") == "its server is gone"

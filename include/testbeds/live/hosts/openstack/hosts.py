@@ -34,8 +34,12 @@ WILL_NOT_COME_UP = ("ERROR", "SHUTOFF", "SUSPENDED", "UNKNOWN")
 
 @dataclass(frozen=True, slots=True)
 class ServersView:
-    """The run's servers, and the addresses of the engines that answer, by server id."""
+    """The run's servers, and the addresses of the engines that answer, by server id.
 
+    ``began_s``: when it was asked for them, by the monotonic clock.
+    """
+
+    began_s: float = 0.0
     servers: Mapping[str, servers.Server] = field(default_factory=dict)
     endpoints: Mapping[str, str] = field(default_factory=dict)
 
@@ -53,6 +57,7 @@ class OpenStackHosts:
         self._ordered: dict[str, str] = {}
         """Ids by name of the servers ordered in this process; "" if the order was given up."""
         self._ordered_s: dict[str, float] = {}
+        """When an order ended, by the monotonic clock: a poll before that may lack its server."""
         self._endpoints: dict[str, str] = {}
         self._used: dict[str, dict[str, Usage]] = {}
 
@@ -72,7 +77,6 @@ class OpenStackHosts:
         options = self._names(flavor)
         self._with_retries(lambda c: names.require_quota(c, options, 1, 0), "read the quota")
         name = f"{self._tags.run}.{uuid.uuid4().hex[:8]}"
-        began_s = time.monotonic()
         request = self._request(name, options)
         try:
             host = servers.order(self._cloud, request, self._settings.order_within_s)
@@ -80,20 +84,20 @@ class OpenStackHosts:
             self._ordered[name] = ""  # not before: a poll may see the server before its order ends
             raise
         self._ordered[name] = host
-        self._ordered_s[host] = began_s
+        self._ordered_s[host] = time.monotonic()
         return host
 
     def leased(self) -> list[str]:
         return [server.id for server in self._with_retries(self._servers, "list servers")]
 
     def endpoint(self, host: str) -> str:
-        return self._endpoints.get(host) or self._poller.latest().value.endpoints.get(host, "")
+        return self._endpoints.get(host) or self._poller.latest().endpoints.get(host, "")
 
     def boot_failed(self, host: str) -> str:
         """Nova's reason, or that the server was deleted."""
-        reading = self._poller.latest()
-        server = reading.value.servers.get(host)
-        if host in self._endpoints or reading.began_s <= self._ordered_s.get(host, 0.0):
+        view = self._poller.latest()
+        server = view.servers.get(host)
+        if host in self._endpoints or view.began_s <= self._ordered_s.get(host, 0.0):
             return ""
         if server is None:
             return "its server is gone"
@@ -130,6 +134,7 @@ class OpenStackHosts:
 
     def _list_servers(self) -> ServersView:
         """List servers, delete those of failed orders, and query engines without an answer yet."""
+        began_s = time.monotonic()
         with self._cloud.translated_errors("list servers"):
             listed = {server.id: server for server in self._servers(self._cloud.connection)}
             for server in listed.values():
@@ -144,7 +149,7 @@ class OpenStackHosts:
             if endpoint:
                 self._tag_ports(server.id)  # first, so that the next poll tries again if it fails
                 self._endpoints[server.id] = endpoint
-        return ServersView(listed, dict(self._endpoints))
+        return ServersView(began_s, listed, dict(self._endpoints))
 
     def _answering(self, server: servers.Server) -> str:
         address = server.address(self._settings.networks[0])
@@ -206,26 +211,18 @@ def build(config: TestbedConfig) -> LiveTestbed:
     return LiveTestbed(config, hosts, settings)
 
 
-@dataclass(frozen=True, slots=True)
-class PollResult(Generic[T]):
-    """Result of a poll, and its begin by the monotonic clock."""
-
-    value: T
-    began_s: float
-
-
 class BackgroundPoller(Generic[T]):
     """Polls in the background, one call at a time, as long as :meth:`latest` is called."""
 
     def __init__(self, poll: Callable[[], T], blank: T, every_s: float) -> None:
         self._poll = poll
         self._every_s = every_s
-        self._latest = PollResult(blank, 0.0)
+        self._latest = blank
         self._began_s = 0.0
-        self._under_way: Future[PollResult[T]] | None = None
+        self._under_way: Future[T] | None = None
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="poller")
 
-    def latest(self) -> PollResult[T]:
+    def latest(self) -> T:
         """The last successful poll; starts another one after ``every_s``."""
         if self._under_way is not None and self._under_way.done():
             if not isinstance(self._under_way.exception(), TestbedError):  # which may pass
@@ -234,7 +231,7 @@ class BackgroundPoller(Generic[T]):
         now_s = time.monotonic()
         if self._under_way is None and now_s - self._began_s >= self._every_s:
             self._began_s = now_s
-            self._under_way = self._pool.submit(lambda: PollResult(self._poll(), now_s))
+            self._under_way = self._pool.submit(self._poll)
         return self._latest
 
     def close(self) -> None:
