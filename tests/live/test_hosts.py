@@ -108,6 +108,7 @@ def test_a_host_fails_alone_and_comes_back(hosts, failure, looks, state):
 def test_a_killed_daemon_is_noticed_at_once_and_the_host_can_be_stopped(hosts):
     hosts("crash-daemon", "1")
     wait_until(lambda: ping(1) == "refuses", "the daemon is gone")
+    assert "no dockerd of host 1 runs" in hosts("crash-daemon", "1", check=False)
     hosts("stop", "1")
     hosts("start", "1")
     assert ping(1) == "OK"
