@@ -267,6 +267,14 @@ def test_lost_hosts_and_crashed_instances_disappear_and_queue_their_items_again(
     assert all(testbed.leases()["released"])
 
 
+def test_what_is_deployed_may_crash_at_once(build):
+    """One a second on average; without that they would last for the start that they do not have."""
+    testbed = build(faults={"instance_crashes_per_hour": 3600})
+    start = [StartInstance("O1", "a")] * 4
+    testbed.deploy(decision(LeaseHost(SMALL.name, "a"), *start))
+    assert measured_at(testbed, 15)["event"]["event"] == ["instance_crash"] * 4
+
+
 def test_a_boot_that_fails_ends_the_lease_and_takes_what_was_planned_on_it(build):
     testbed = build(faults={"host_boot_failure": 1.0})
     apply_at(testbed, 15, LeaseHost(SMALL.name, "a"), StartInstance("O1", "a"))

@@ -88,6 +88,8 @@ class VirtualCloud(StoredState):
             host.up_us, host.there_us = 0, {}
             host.fails_us, host.fails_as = self._loss_us(host.number, 0), "host_lost"
         for instance in self.fleet.instances.values():
+            if instance.crashes_us is not None:
+                instance.crashes_us -= instance.ready_us
             instance.ready_us = 0
 
     def prolong(self, host: VirtualHost, now_us: int) -> None:
