@@ -10,8 +10,6 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any, TypeVar
 
-STATUS_BYTES = 95
-TEMPERATURE_BYTES = 90
 PICTURE_BYTES = 12_500
 T = TypeVar("T")
 AVAILABLE, PLANNED_DOWNTIME, DEFECT = "available", "planned", "defect"
