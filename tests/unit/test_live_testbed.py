@@ -111,12 +111,16 @@ def test_services_that_do_not_answer_hold_up_a_deployment(testbed, monkeypatch):
         testbed.deploy(decision(LeaseHost("f", "h")))
 
 
-def test_a_source_that_had_nothing_to_send_yet_is_no_problem(testbed):
-    """Its first level may be 0 for longer than a window."""
+def test_a_source_that_has_sent_nothing_yet_is_told_as_such(testbed):
+    """Its first level may be 0 for longer than a window, or the broker may not take its items."""
     counts = ItemCounts(sent={"S1": 0}, received={}, done={}, busy_us={})
     provider = {"as_of_us": str(now_us())}
     testbed._state.shared = SimpleNamespace(provider=lambda: provider, counts=lambda _: counts)
+    testbed._state.clock.started_us = now_us() + 1_000_000
     assert testbed.take_measurements() == {}
+    testbed._state.clock.started_us = now_us() - 9_500_000
+    (detail,) = testbed.take_measurements()["event"]["detail"]
+    assert detail == "-100.00 % (0 of 10 items)"
 
 
 def test_what_cannot_be_looked_for_is_named_and_the_rest_given_back(tmp_path, monkeypatch):

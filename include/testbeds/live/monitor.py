@@ -59,8 +59,7 @@ class LiveMonitor:
             self._look_after_publishers(reading)  # before anything is taken, as it may end the run
             state.broker.take_samples(channel, lambda samples: self._keep(samples, reading))
             reading.waiting = state.broker.depths(channel, names)
-        targets = {name: list(to) for name, to in self._targets.items()}
-        counts = state.shared.counts(targets, names)
+        counts = state.shared.counts(self._targets, names)
         self._keep_queues(counts, reading, before)
         self._keep_busy(counts, reading)
         new = {
@@ -204,15 +203,18 @@ class LiveMonitor:
         plan = plan_of(state.config, state.clock)
         try:
             rate = state.shared.provider()
-            counts = state.shared.counts({name: list(to) for name, to in self._targets.items()})
+            counts = state.shared.counts(self._targets)
         except redis.RedisError:
             return
-        if "late_ms_median" not in rate:
-            return  # nothing was due yet, or nothing could be sent
-        late = f"half within {rate['late_ms_median']} ms and 99 % within {rate['late_ms_p99']} ms"
+        if not rate:
+            return
+        late = ""
+        if half_ms := rate.get("late_ms_median"):  # there is none before the first item
+            most_ms = rate["late_ms_p99"]
+            late = f", half within {half_ms} ms and 99 % within {most_ms} ms of their times"
         as_of_s = state.clock.at(int(rate["as_of_us"]))
         for stream in plan.streams:
             if due := stream.schedule.due_by(as_of_s):
                 items = counts.sent.get(stream.source, 0)
                 error = f"{100 * (items - due) / due:+.2f} % ({items} of {due} items)"
-                state.event("replay_rate", stream.source, f"{error}, {late} of their times")
+                state.event("replay_rate", stream.source, error + late)
