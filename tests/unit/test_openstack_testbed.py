@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from contextlib import closing, nullcontext
 from types import SimpleNamespace
@@ -11,14 +12,14 @@ import pytest
 import yaml
 from openstack import exceptions
 
-from include.model.errors import TestbedError, TestbedNotReady
+from include.model.errors import SetupError, TestbedError, TestbedNotReady
 from include.testbeds.flavors import FLAVORS
 from include.testbeds.live.files import HEARTBEAT, ORIGIN, run_folder
 from include.testbeds.live.hosts.openstack import hosts as cloud_hosts
 from include.testbeds.live.hosts.openstack import names, servers
 from include.testbeds.live.hosts.openstack import reap as cloud_reaper
 from include.testbeds.live.hosts.openstack.calibration import PARAMETERS, OpenStackCalibration
-from include.testbeds.live.hosts.openstack.cloud import is_transient
+from include.testbeds.live.hosts.openstack.cloud import CloudClient, is_transient
 from include.testbeds.live.hosts.openstack.hosts import BackgroundPoller, OpenStackHosts
 from include.testbeds.live.hosts.openstack.names import ServerOptions
 from include.testbeds.live.hosts.openstack.servers import Server
@@ -69,6 +70,24 @@ def test_of_two_networks_with_one_name_the_id_is_asked_for():
     by_name = OpenStackCalibration(networks=("elastic",), **options)
     (problem,) = problems_told(names.look_up, connection, by_name, flavor)
     assert problem == "2 of kind network have the name elastic; give the id of one"
+
+
+@pytest.mark.parametrize(
+    ("clouds", "told"),
+    [
+        ("", "was not found.; no cloud is configured; write a clouds.yaml"),
+        ("just text", "is empty or not a valid mapping; correct that file"),
+        ("clouds: {two: {}, one: {}}", "was not found.; there are: one, two"),
+    ],
+)
+def test_a_cloud_that_is_not_there_is_told_with_those_that_are(clouds, told, tmp_path, monkeypatch):
+    for name in [name for name in os.environ if name.startswith("OS_")]:
+        monkeypatch.delenv(name)
+    path = tmp_path / "clouds.yaml"
+    path.write_text(clouds)
+    monkeypatch.setenv("OS_CLIENT_CONFIG_FILE", str(path))
+    with pytest.raises(SetupError, match=rf"^cloud nowhere: .*{told}"):
+        CloudClient("nowhere", 5).connection  # noqa: B018 (it connects)
 
 
 def test_what_may_pass_is_told_from_what_will_not():

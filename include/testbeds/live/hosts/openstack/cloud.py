@@ -117,7 +117,11 @@ def _wait_s(state: RetryCallState) -> float:
 
 def _configured() -> str:
     """End of an error message with the configured clouds."""
-    names = sorted(openstack.config.OpenStackConfig().get_cloud_names())
+    try:
+        names = set(openstack.config.OpenStackConfig().get_cloud_names())
+    except exceptions.ConfigException:
+        return "correct that file"
+    names.discard("defaults")  # what the SDK has where there is none
     if not names:
         return "no cloud is configured; write a clouds.yaml, or set OS_CLIENT_CONFIG_FILE"
-    return f"there are: {', '.join(names)}"
+    return f"there are: {', '.join(sorted(names))}"
