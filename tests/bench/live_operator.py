@@ -10,10 +10,11 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from include.testbeds.live.operators import wire
-from tests.live.world import World, services_are_up, wait_until, world
+from include.testbeds.live.processes import process_stat
+from tests.live.world import services_are_up, wait_until, world
 
 BODY = b"x" * 95
 PREFETCH = 100
@@ -22,8 +23,7 @@ CPU_TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 def cpu_s(pid: int) -> float:
     """CPU seconds of a process so far."""
-    with open(f"/proc/{pid}/stat", encoding="ascii") as file:  # noqa: PTH123 (not a real file)
-        fields = file.read().rpartition(")")[2].split()
+    fields = process_stat(pid)
     return (int(fields[11]) + int(fields[12])) / CPU_TICKS_PER_S
 
 
@@ -48,45 +48,24 @@ def through(name: str, items: int, operator: str, **settings: object) -> None:
         row(name, items, time.monotonic() - began_s, cpu_s(process.pid) - used_before_s)
 
 
-def raw(name: str, items: int, work: Callable[[World, int], None]) -> None:
+def raw(name: str, items: int, *, publish: bool = True, confirm: bool = False) -> None:
+    """pika's blocking connection: take each, publish it again, which loses items without a
+    confirm, and acknowledge it.
+    """
     with world("in", "out") as here:
         here.publish("in", "S", [BODY] * items)
         began_s, used_before_s = time.monotonic(), time.process_time()
-        work(here, items)
+        with here.channel() as channel:
+            if confirm:
+                channel.confirm_delivery()
+            channel.basic_qos(prefetch_count=PREFETCH)
+            for count, (method, props, body) in enumerate(channel.consume("in"), start=1):
+                if publish:
+                    channel.basic_publish(wire.EXCHANGE, "out", body, props)
+                channel.basic_ack(method.delivery_tag)
+                if count == items:
+                    break
         row(name, items, time.monotonic() - began_s, time.process_time() - used_before_s)
-
-
-def consume(here: World, items: int) -> None:
-    """pika's blocking connection: take and acknowledge each."""
-    with here.channel() as channel:
-        channel.basic_qos(prefetch_count=PREFETCH)
-        for count, (method, _, _) in enumerate(channel.consume("in"), start=1):
-            channel.basic_ack(method.delivery_tag)
-            if count == items:
-                return
-
-
-def forward(here: World, items: int) -> None:
-    """The same, publishing each item again without waiting for confirms: loses items."""
-    with here.channel() as channel:
-        channel.basic_qos(prefetch_count=PREFETCH)
-        for count, (method, props, body) in enumerate(channel.consume("in"), start=1):
-            channel.basic_publish(wire.EXCHANGE, "out", body, props)
-            channel.basic_ack(method.delivery_tag)
-            if count == items:
-                return
-
-
-def forward_confirmed(here: World, items: int) -> None:
-    """The same, waiting for the confirm of each: loses nothing."""
-    with here.channel() as channel:
-        channel.confirm_delivery()
-        channel.basic_qos(prefetch_count=PREFETCH)
-        for count, (method, props, body) in enumerate(channel.consume("in"), start=1):
-            channel.basic_publish(wire.EXCHANGE, "out", body, props)
-            channel.basic_ack(method.delivery_tag)
-            if count == items:
-                return
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -100,9 +79,9 @@ def main(arguments: Sequence[str]) -> int:
         print("Start the services first: make live-services", file=sys.stderr)
         return 1
     print(f"{items:,} items of {len(BODY)} bytes, prefetch {PREFETCH}, {os.cpu_count()} cores")
-    raw("pika, take and acknowledge", items, consume)
-    raw("pika, take, publish, acknowledge", items, forward)
-    raw("pika, the same with a confirm each", items // 10, forward_confirmed)
+    raw("pika, take and acknowledge", items, publish=False)
+    raw("pika, take, publish, acknowledge", items)
+    raw("pika, the same with a confirm each", items // 10, confirm=True)
     through("operator without work, one item out", items, "relay", targets=["out"])
     through("operator without work, nothing out", items, "O8")
     print(subprocess.run(["uptime"], capture_output=True, text=True, check=True).stdout.strip())
