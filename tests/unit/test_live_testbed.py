@@ -33,7 +33,6 @@ from include.testbeds.live.calibration import PARAMETERS
 from include.testbeds.live.clock import Clock
 from include.testbeds.live.files import REPOSITORY, live_state, run_folder
 from include.testbeds.live.fleet import LiveFleet, LiveHost, LiveInstance
-from include.testbeds.live.give_back import give_back
 from include.testbeds.live.hosts.local import hosts
 from include.testbeds.live.hosts.local.hosts import leases_of, take_number
 from include.testbeds.live.operators.wire import now_us
@@ -74,20 +73,8 @@ def testbed(tmp_path, monkeypatch):
     topology = a_topology(an_operator("O1", service_ms=3.0))
     calibration = PARAMETERS.load_calibration("default").model_dump(mode="json")
     config = a_config(topology, calibration=calibration, run="a-run")
-    return LiveTestbed(config, hosts=FakeHosts())
-
-
-class FakeHosts:
-    """There is always one more, and none is held."""
-
-    def check(self, flavor, hosts):
-        pass
-
-    def origin(self):
-        return {"testbed": "docker"}
-
-    def leased(self):
-        return []
+    no_hosts = SimpleNamespace(check=lambda *asked: None, origin=dict, leased=list)
+    return LiveTestbed(config, hosts=no_hosts)
 
 
 def test_a_look_at_a_live_run_takes_nothing_from_its_controller(testbed):
@@ -123,16 +110,16 @@ def test_a_source_that_has_sent_nothing_yet_is_told_as_such(testbed):
     assert detail == "-100.00 % (0 of 10 items)"
 
 
-def test_what_cannot_be_looked_for_is_named_and_the_rest_given_back(tmp_path, monkeypatch):
+def test_what_cannot_be_looked_for_is_named_and_the_rest_given_back(testbed):
     def leased():
-        raise SetupError("cloud mine: no cloud is configured")
+        raise SetupError("no cloud is configured")
 
-    monkeypatch.setenv("TIDEBENCH_LIVE_STATE", str(tmp_path))
+    testbed._state.hosts.leased = leased
     plan = run_folder("a-run") / "provider.json"
     plan.parent.mkdir(parents=True)
     plan.touch()
-    with pytest.raises(TestbedError, match="hosts: cloud mine: no cloud is configured"):
-        give_back("a-run", SimpleNamespace(leased=leased))
+    with pytest.raises(TestbedError, match="hosts: no cloud is configured"):
+        testbed.give_back()
     assert not plan.exists()
     assert plan.parent.is_dir(), "for the next attempt"
 
