@@ -52,6 +52,12 @@ class Services:
         at = f"{self['ADDRESS']}:{self['REDIS_PORT']}"
         return f"redis://{run}:{self.password('redis', run)}@{at}/0"
 
+    @property
+    def redis_admin_url(self) -> str:
+        """For the administrator, who may use every key."""
+        login = f"{self['REDIS_ADMIN']}:{self['REDIS_PASSWORD']}"
+        return f"redis://{login}@{self['ADDRESS']}:{self['REDIS_PORT']}/0"
+
 
 def images() -> dict[str, Any]:
     """Output of `images.sh`: addresses by image, and the image of each operator."""

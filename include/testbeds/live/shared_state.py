@@ -5,16 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-import redis
-from redis.backoff import NoBackoff
-from redis.retry import Retry
-
-from include.testbeds.live.operators.ledger import busy_key, sent_key
+from include.testbeds.live.operators.ledger import busy_key, redis_client, sent_key
 from include.testbeds.live.services import Services
 
-TIMEOUT_S = 5.0
 PAGE_KEYS = 2000
 PROVIDER = "provider"
 """``<run>:provider`` is the data provider's lateness."""
@@ -39,17 +33,7 @@ class SharedState:
     def __init__(self, services: Services, run: str) -> None:
         self._services = services
         self._run = run
-        self.redis: Any = redis.Redis(
-            host=services["ADDRESS"],
-            port=int(services["REDIS_PORT"]),
-            username=services["REDIS_ADMIN"],
-            password=services["REDIS_PASSWORD"],
-            socket_timeout=TIMEOUT_S,
-            socket_connect_timeout=TIMEOUT_S,
-            decode_responses=False,
-            # A retried reading would be of a later time.
-            retry=Retry(NoBackoff(), 1),
-        )
+        self.redis = redis_client(services.redis_admin_url)
 
     def grant(self) -> None:
         """Create the run's user, who may use the keys of the run only."""

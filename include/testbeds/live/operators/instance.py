@@ -14,21 +14,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import pika
-import redis
-from redis.backoff import NoBackoff
-from redis.retry import Retry
 
 from include.testbeds.live.operators import wire
 from include.testbeds.live.operators.code import Output, Place
 from include.testbeds.live.operators.codes import CODES, relay
 from include.testbeds.live.operators.connection import SLICE_S, BrokerConnection
-from include.testbeds.live.operators.ledger import Ledger, Notes
+from include.testbeds.live.operators.ledger import Ledger, Notes, redis_client
 from include.testbeds.live.operators.logs import Log
 from include.testbeds.live.operators.settings import MONITOR, Settings
 from include.testbeds.live.operators.state import State
 from include.testbeds.live.operators.wire import ItemId
 
-REDIS_TIMEOUT_S = 5.0
 TICK_S = 0.1
 
 
@@ -50,12 +46,7 @@ class Instance(BrokerConnection[Processed]):
     def __init__(self, settings: Settings, log: Log) -> None:
         super().__init__(settings.amqp_url, settings.heartbeat_s, log)
         self._settings = settings
-        self._redis: Any = redis.Redis.from_url(
-            settings.redis_url,
-            socket_timeout=REDIS_TIMEOUT_S,
-            socket_connect_timeout=REDIS_TIMEOUT_S,
-            retry=Retry(NoBackoff(), 1),  # a connection that Redis has closed meanwhile
-        )
+        self._redis = redis_client(settings.redis_url)
         place = Place(
             operator=settings.operator,
             targets=settings.targets,

@@ -22,6 +22,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
 from include.testbeds.live.operators.wire import ItemId
 
 NOTE = """
@@ -43,6 +47,21 @@ return repeated
 """
 """KEYS: hashes of repetitions and busy times, bitmaps of done items, bitmaps of emitted items.
 ARGV: number of bitmaps of done items, operator, instance, its microseconds, numbers by bitmap."""
+
+
+TIMEOUT_S = 5.0
+
+
+def redis_client(url: str) -> Any:
+    """A client that waits so long for an answer, and asks once more where a connection was closed
+    meanwhile: a later answer would be of another time.
+    """
+    return redis.Redis.from_url(
+        url,
+        socket_timeout=TIMEOUT_S,
+        socket_connect_timeout=TIMEOUT_S,
+        retry=Retry(NoBackoff(), 1),
+    )
 
 
 def sent_key(run: str, source: str) -> str:

@@ -5,27 +5,19 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-import redis
-
+from include.testbeds.live.operators.ledger import redis_client
 from include.testbeds.live.operators.logs import Log
 from include.testbeds.live.provider.plan import ProviderPlan
 from include.testbeds.live.provider.position import Positions
 from include.testbeds.live.provider.publisher import Publisher
 from include.testbeds.live.services import Services
 
-REDIS_TIMEOUT_S = 5.0
-
 
 def main(path: Path) -> int:
     """Returns 0 if everything is sent or after SIGTERM, 1 if the plan is gone or time is up."""
     plan = ProviderPlan.read(path)
     log, services = Log(run=plan.run), Services.find()
-    shared = redis.Redis.from_url(
-        services.redis_url(plan.run),
-        socket_timeout=REDIS_TIMEOUT_S,
-        socket_connect_timeout=REDIS_TIMEOUT_S,
-    )
-    positions = Positions(shared, plan, log)
+    positions = Positions(redis_client(services.redis_url(plan.run)), plan, log)
     log("started", items=positions.confirmed())
     if not Publisher(services.amqp_url(plan.run), path, plan, positions, log).run():
         log("given up")
