@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import tarfile
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -50,6 +51,15 @@ class ContainerSpec:
     labels: Mapping[str, str]
     cpu_shares: int
     memory_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class StartedContainer:
+    """A started container. ``pull_s`` is 0 if the host had the image."""
+
+    container: str
+    image: str
+    pull_s: float
 
 
 class Engine:
@@ -100,6 +110,14 @@ class Engine:
         with self._client(WORK_S) as client:
             client.pull(name, tag=digest)
             client.inspect_image(image)  # raises if the pull failed, unlike the pull
+
+    def launch(self, spec: ContainerSpec) -> StartedContainer:
+        """Start a container, after fetching its image if it is not here. Raises one of TROUBLE."""
+        began_s, pull_s = time.monotonic(), 0.0
+        if not self.has_image(spec.image):
+            self.pull(spec.image)
+            pull_s = time.monotonic() - began_s
+        return StartedContainer(self.start(spec), spec.image, pull_s)
 
     def start(self, spec: ContainerSpec) -> str:
         """Create a container, copy its settings, start it; returns its id.

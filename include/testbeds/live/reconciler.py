@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
 from typing import Any
 
 from include.model.errors import TestbedError
@@ -18,6 +17,7 @@ from include.testbeds.live.engine import (
     Container,
     ContainerSpec,
     Engine,
+    StartedContainer,
 )
 from include.testbeds.live.fleet import LiveHost, LiveInstance
 from include.testbeds.live.operators.settings import Settings, Target
@@ -25,34 +25,6 @@ from include.testbeds.live.services import image_of
 from include.testbeds.live.state import RunState
 
 SHARES_PER_CORE = 1024
-
-
-@dataclass(frozen=True, slots=True)
-class StartedContainer:
-    """A started container. ``pull_s`` is 0 if the host had the image."""
-
-    container: str
-    image: str
-    pull_s: float
-
-
-def launch(
-    state: RunState, host: LiveHost, instance: LiveInstance
-) -> Callable[[], StartedContainer]:
-    """A function that starts an instance, for a thread: it uses only the host.
-
-    It raises engine.TROUBLE.
-    """
-    spec, engine = container_spec(state, instance), Engine(host.endpoint)
-
-    def work() -> StartedContainer:
-        began_s, pull_s = time.monotonic(), 0.0
-        if not engine.has_image(spec.image):
-            engine.pull(spec.image)
-            pull_s = time.monotonic() - began_s
-        return StartedContainer(engine.start(spec), spec.image, pull_s)
-
-    return work
 
 
 def container_spec(state: RunState, instance: LiveInstance) -> ContainerSpec:
@@ -234,9 +206,9 @@ class LiveReconciler:
             if not instance.serves:
                 self._drop(instance)
             elif time.monotonic() >= self._not_before_s.get(instance.number, 0.0):
-                host = self._state.fleet.hosts[instance.host]
-                work = launch(self._state, host, instance)
-                self._launches[instance.number] = self._pool.submit(work)
+                engine = Engine(self._state.fleet.hosts[instance.host].endpoint)
+                spec = container_spec(self._state, instance)
+                self._launches[instance.number] = self._pool.submit(engine.launch, spec)
             return
         if not under_way.done():
             return
