@@ -146,7 +146,7 @@ class FakeCloud:
         self.listings += 1
         return list(self.servers)
 
-    def ports(self, tags):
+    def ports(self, **by):
         return self.ports_held
 
     def ips(self, tags):
@@ -207,6 +207,26 @@ def test_a_server_seen_before_its_order_ends_goes_only_if_that_is_given_up(
         assert cloud.deleted == (["s-1"] if given_up else [])
 
 
+def test_a_host_is_up_once_its_ports_are_tagged(cloud, monkeypatch):
+    tags, fails = ResourceTags("a-run", site()), [TestbedError("Neutron is busy")]
+
+    def set_tags(port, of):
+        if fails:
+            raise fails.pop()
+        port.tags = of
+
+    cloud.set_tags = set_tags
+    cloud.servers.append(Server("s-1", "a-run.1", "ACTIVE", "", {"tidebench": "10.0.0.5"}, tags))
+    cloud.ports_held.append(SimpleNamespace(id="p-1", tags=[]))
+    engine = SimpleNamespace(answers=lambda: True)
+    monkeypatch.setattr(cloud_hosts, "Engine", lambda endpoint: engine)
+    with closing(OpenStackHosts(tags, OpenStackCalibration(look_every_s=0.001))) as hosts:
+        end_s = time.monotonic() + 10
+        while not hosts.endpoint("s-1"):
+            assert time.monotonic() < end_s
+    assert cloud.ports_held[0].tags == tags.tags
+
+
 def test_a_port_belongs_to_its_run_by_the_end_of_a_long_name_and_to_nobody_without(
     cloud, monkeypatch
 ):
@@ -219,8 +239,8 @@ def test_a_port_belongs_to_its_run_by_the_end_of_a_long_name_and_to_nobody_witho
     (run_folder(run) / HEARTBEAT).touch()
     for server, of in (("s-1", tags), ("s-2", ResourceTags("", ""))):
         cloud.servers.append(Server(server, server, "ACTIVE", "", {}, of))
-    for port, of in (("p-1", tags.tags), ("p-2", [TAG])):
-        cloud.ports_held.append(SimpleNamespace(id=port, tags=of))
+    for port, marks in (("p-1", tags.tags), ("p-2", [TAG])):
+        cloud.ports_held.append(SimpleNamespace(id=port, tags=marks))
     (held,) = cloud_reaper.find()
     assert cloud.names == ["mine"]
     assert (held.run, held.holds) == (run, ("folder", "server s-1", "port p-1"))
