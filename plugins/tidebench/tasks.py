@@ -102,14 +102,17 @@ class ReleaseTestbed(Stage):
 
     def execute(self, context: Context) -> Any:
         """Release; in real time once more when the last task of a run cut short has stopped."""
+        from include.runs.stages import window_reached
         from include.testbeds import TESTBEDS
 
+        run, root = run_of(self.run), data_root()
+        is_over = window_reached(run, root, run.windows)
         super().execute(context)
-        run = run_of(self.run)
-        if TESTBEDS[run.testbed].real_time and _windows_are_missing(context["ti"]):
-            # One that was under way noticed with its next heartbeat, and leased until then.
+        if TESTBEDS[run.testbed].real_time and not is_over:
+            # A deployment or window that was under way noticed with its next heartbeat, and leased
+            # until then.
             time.sleep(STOPPING_S)
-            self.work(run, data_root())
+            self.work(run, root)
 
     def work(self, run: RunSpec, root: Path) -> None:
         """Release; safe when nothing is left to release."""
@@ -117,12 +120,6 @@ class ReleaseTestbed(Stage):
 
         release(run, root)
         self.say("testbed is released")
-
-
-def _windows_are_missing(ti: Any) -> bool:
-    states = ti.get_task_states(dag_id=ti.dag_id, run_ids=[ti.run_id]).get(ti.run_id, {})
-    windows = [state for task, state in states.items() if task.startswith("control_window_")]
-    return any(state != "success" for state in windows)
 
 
 class CheckTables(Review):

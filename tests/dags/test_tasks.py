@@ -20,6 +20,7 @@ from include.experiment.form import experiment_params
 from include.experiment.matrix import runs_in_file
 from include.experiment.params import run_from_params
 from include.experiment.spec import RunSpec
+from include.files.whole import write_json
 from include.model.errors import (
     CapacityExhausted,
     GateFailed,
@@ -172,22 +173,17 @@ def test_a_task_stops_although_c_code_dropped_the_first_attempt(deployed: RunSpe
 
 
 @pytest.mark.parametrize(
-    ("real_time", "control", "releases"),
-    [
-        (True, ["success", "success"], 1),
-        (True, ["success", "failed"], 2),
-        (True, ["skipped", None], 2),
-        (False, ["failed", "failed"], 1),
-    ],
+    ("real_time", "is_over", "releases"), [(True, True, 1), (True, False, 2), (False, False, 1)]
 )
 def test_a_run_in_real_time_that_was_cut_short_is_released_once_more(
     real_time: bool,
-    control: list[str | None],
+    is_over: bool,
     releases: int,
     deployed: RunSpec,
+    data_root: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A window that was under way notices late, and leases until then."""
+    """A window, or a deployment, that was under way notices late, and leases until then."""
     from tidebench import tasks
 
     released: list[str] = []
@@ -196,7 +192,9 @@ def test_a_run_in_real_time_that_was_cut_short_is_released_once_more(
     monkeypatch.setattr(tasks, "STOPPING_S", 0.0)
     release = tasks.ReleaseTestbed(task_id="release_testbed", run=deployed.to_json())
     monkeypatch.setattr(release, "work", lambda run, root: released.append(run.run_id))
-    execute(release, states={f"control_window_{i}": state for i, state in enumerate(control)})
+    if is_over:
+        write_json(store_of(deployed, data_root).commit(0), {})
+    execute(release)
     assert released == [deployed.run_id] * releases
 
 
