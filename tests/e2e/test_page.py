@@ -224,6 +224,7 @@ def test_published_files_are_served_as_what_they_are(airflow: Airflow) -> None:
         "first%2fpublished/report.html/..%2f..%2fsecret.html", "first/data_docs/..\\secret.html",
         "first/published/..%252fsecret.html", "airflow/airflow.cfg", "results.db",
         "first/runs/x/run.json", "FIRST/published/report.html",
+        f"first/published/{'long' * 100}.csv",
     ],
 )  # fmt: skip
 def test_nothing_else_below_or_beside_the_data_root_is_served(airflow: Airflow, path: str) -> None:

@@ -16,7 +16,7 @@ from tests.builders_staged import tables_of
 from tidebench.page import render
 from tidebench.page.better import Mean, direction_of, mean_of, verdict_of
 from tidebench.page.cases import BY_CASE, BY_RUN, cases_of, labels_of, way_of
-from tidebench.page.compare import Line
+from tidebench.page.compare import TABLES, Line, compared
 from tidebench.page.curves import MOST_POINTS, curves_of
 from tidebench.page.listing import runs_list
 from tidebench.page.scatter import COST, LABEL_HEIGHT, LEFT, LETTER_WIDTH, SHARE, scatter_of
@@ -108,6 +108,16 @@ def test_a_mean_is_of_all_runs_of_a_case_or_empty() -> None:
     cases = cases_of([run(1), run(2)], BY_CASE)
     assert line("a", 1.0, None).over(cases).values == (None,)
     assert line("a", 1.0, 3.0).over(cases).values == (mean_of([1.0, 3.0]),)
+
+
+def test_a_seed_of_0_is_shown(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'results.db'}"
+    rows = {name: tables_of("zero", seed=0)[name] for name in ("runs", *TABLES)}
+    with sent_rows(url, Publication(experiment="one", edition="1", checks=1), rows):
+        pass
+    sections: Any = compared(url, tmp_path, ["one/zero"], "")["sections"]
+    given = {line.name: line.values for line in sections["What was run"]["equal"]}
+    assert given["seed"] == ("0",)
 
 
 def test_the_list_is_sorted_end_to_end_and_earlier_runs_have_a_dash(

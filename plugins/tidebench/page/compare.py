@@ -229,7 +229,8 @@ def _given(name: str, runs: Sequence[Row]) -> Line:
     """What was asked for is shown as it was, neither rounded nor as a mean."""
     line = _line_of(runs, EXPERIMENT if name == "experiment" else schema_of("runs").column(name))
     values = tuple(
-        f"{value:g}" if isinstance(value, float) else str(value or "-") for value in line.values
+        f"{value:g}" if isinstance(value, float) else "-" if value in (None, "") else str(value)
+        for value in line.values
     )
     return replace(line, decimals=None, values=values)
 

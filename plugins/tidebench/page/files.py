@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from html import escape
 from pathlib import Path
 
@@ -56,7 +57,10 @@ def find_file(root: Path, experiment: str, path: str) -> Path | None:
     top = (root / experiment / first).resolve()
     file = (top / rest).resolve()
     inside = top.is_relative_to(root.resolve()) and file.is_relative_to(top)
-    return file if inside and file.suffix in KINDS and file.is_file() else None
+    with suppress(OSError):  # of a name that is longer than the file system takes
+        if inside and file.suffix in KINDS and file.is_file():
+            return file
+    return None
 
 
 def files_of(root: Path, experiment: str) -> Mapping[str, bool]:
