@@ -56,14 +56,24 @@ def use_cloud() -> None:
 
 
 def results_database_url(root: Path) -> str:
-    """SQLAlchemy URL of the connection `tidebench_results`: SQLite below ``root`` by default."""
+    """SQLAlchemy URL of the connection `tidebench_results`: SQLite below ``root`` by default.
+
+    Raises PublishError for a connection of SQLite without a file.
+    """
     from sqlalchemy.engine import URL
+
+    from include.model.errors import PublishError
 
     connection = find("tidebench_results")
     if connection is None:
         return f"sqlite:///{root / 'results.db'}"
     if connection.conn_type == "sqlite":
-        return f"sqlite:///{connection.host or connection.schema}"
+        if not (file := connection.host or connection.schema):
+            raise PublishError(
+                "the connection tidebench_results is of SQLite and names no file; give its path "
+                "as the host, or remove the connection for results.db in the data root"
+            )
+        return f"sqlite:///{file}"
     url = URL.create(
         "postgresql+psycopg",
         username=connection.login,

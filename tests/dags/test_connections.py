@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from include.model.errors import PublishError
+
 CONNECTION = "AIRFLOW_CONN_TIDEBENCH_RESULTS"
 
 
@@ -31,6 +33,16 @@ def test_results_go_to_sqlite_beside_the_data_unless_a_connection_says_otherwise
     if connection:
         monkeypatch.setenv(CONNECTION, connection)
     assert results_database_url(tmp_path) == url.format(root=tmp_path)
+
+
+def test_a_results_connection_of_sqlite_without_a_file_says_what_to_do(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from tidebench.connections import results_database_url
+
+    monkeypatch.setenv(CONNECTION, '{"conn_type": "sqlite"}')
+    with pytest.raises(PublishError, match="give its path as the host"):
+        results_database_url(tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import sqlalchemy as sa
 
 from include.model.errors import GateFailed, PublishError, StoreError
+from include.results.reports.database import transaction
 from include.results.reports.publish import publish
 from include.results.reports.removal import remove_runs
 from include.results.tables.catalogue import INPUT_CHECKS, PUBLISHED, is_by_run, schema_of
@@ -200,6 +202,12 @@ def test_where_it_cannot_be_published_everything_is_as_it_was_and_later_it_can(
     assert not list(published.glob(".published*"))
     publish(published, _url(published))
     assert _published(published) != before
+
+
+def test_an_error_of_the_database_without_a_text_is_told_all_the_same() -> None:
+    error = sa.exc.OperationalError("SELECT 1", {}, sqlite3.OperationalError())
+    with pytest.raises(PublishError, match="cannot be written"), transaction("sqlite://"):
+        raise error
 
 
 @pytest.mark.parametrize("at_change", [1, 2, 3])

@@ -141,10 +141,13 @@ def engine_of(database_url: str) -> Engine:
 
 
 def _patience(url: URL) -> dict[str, Any]:
-    """How long to wait for a lock or a server: seconds, not for ever."""
+    """How long to wait for a lock or a server: seconds, unless the URL says otherwise."""
     if url.get_backend_name() == "sqlite":
         return {"timeout": _WAIT_S}
-    return {"connect_timeout": _WAIT_S, "options": f"-c lock_timeout={_WAIT_S}s"}
+    return {
+        "connect_timeout": url.query.get("connect_timeout", _WAIT_S),
+        "options": f"-c lock_timeout={_WAIT_S}s {url.query.get('options', '')}",
+    }
 
 
 def _published(name: str) -> Table:
@@ -259,7 +262,7 @@ def _note(connection: Connection, publication: Publication) -> None:
 
 
 def _cannot(url: URL, error: Exception) -> PublishError:
-    reason = str(getattr(error, "orig", None) or error).strip().splitlines()[0]
+    reason = str(getattr(error, "orig", None) or error).strip().partition("\n")[0]
     # Options of a connection can be secrets, too: sslpassword, say.
     for secret in (url.password, *url.query.values()):
         reason = reason.replace(str(secret), "***") if secret else reason
