@@ -8,8 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -21,6 +19,7 @@ from include.runs.spark.sweep import STATUS, sweep
 from include.runs.stored import ASKED
 from infra.airflow.processes import processes_of
 from tests.digests import digests
+from tests.live.world import wait_until
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("spark")]
 
@@ -64,13 +63,6 @@ LONG = {
 DEADLINE_S = 900.0
 
 
-def wait_until(holds: Callable[[], bool], why: Callable[[], str]) -> None:
-    end_s = time.monotonic() + DEADLINE_S
-    while not holds():
-        assert time.monotonic() < end_s, why()
-        time.sleep(0.05)
-
-
 def test_a_driver_that_is_killed_leaves_nothing_behind_but_what_is_complete(tmp_path: Path):
     spec, root, log = tmp_path / "swept.yaml", tmp_path / "data", tmp_path / "log"
     spec.write_text(json.dumps(LONG), encoding="utf-8")
@@ -87,12 +79,10 @@ def test_a_driver_that_is_killed_leaves_nothing_behind_but_what_is_complete(tmp_
             cwd=REPOSITORY, stdout=sink, stderr=subprocess.STDOUT, start_new_session=True,
         )  # fmt: skip
     try:
-        wait_until(lambda: len(complete()) >= 3, log.read_text)
+        wait_until(lambda: len(complete()) >= 3, "three points are complete", DEADLINE_S)
         driver.kill()
         driver.wait()
-        wait_until(
-            lambda: not processes_of(driver.pid), lambda: f"left: {processes_of(driver.pid)}"
-        )
+        wait_until(lambda: not processes_of(driver.pid), "nothing is left", DEADLINE_S)
     finally:
         with suppress(ProcessLookupError):
             os.killpg(driver.pid, signal.SIGKILL)
