@@ -7,6 +7,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Mapping
+from http.client import HTTPException
 from typing import Any
 from urllib.parse import quote
 
@@ -36,7 +37,10 @@ class Client:
         self.token = self.ask("POST", "/auth/token", asked)["access_token"]
 
     def ask(self, method: str, path: str, content: Mapping[str, Any] | None = None) -> Any:
-        """Send a request; returns the JSON answer."""
+        """Send a request; returns the JSON answer.
+
+        Raises Refused for one that is wrong, OSError for a server that is down, busy or broken.
+        """
         request = urllib.request.Request(f"{self.url}{path}", method=method)
         request.add_header("Content-Type", "application/json")
         if self.token:
@@ -46,6 +50,8 @@ class Client:
             with self._opener.open(request, body, timeout=self.answer_s) as answer:
                 return json.loads(answer.read() or b"null")
         except urllib.error.HTTPError as error:
+            if error.code >= 500:  # SQLite that is locked, say
+                raise
             raise Refused(f"{method} {path}: {error.code} {error.read()!r}") from error
 
     def unhealthy(self) -> list[str]:
@@ -91,7 +97,7 @@ class Client:
         try:
             state: str = self.ask("GET", run_path(dag_id, run_id))["state"]
             return state, self.tasks(dag_id, run_id)
-        except OSError:
+        except (OSError, HTTPException):
             return "unknown", []
 
 

@@ -81,4 +81,7 @@ def parsed(argument: str) -> tuple[str, object]:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    try:
+        sys.exit(main(sys.argv[1:]))
+    except (OSError, Refused) as error:
+        sys.exit(str(error))

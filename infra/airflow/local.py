@@ -57,7 +57,11 @@ def main(arguments: Sequence[str]) -> int:
     if list(arguments) != ["up"]:
         sys.stderr.write(f"{__doc__}\n")
         return 2
-    port = int(os.environ.get("TIDEBENCH_PORT") or 8080)
+    text = os.environ.get("TIDEBENCH_PORT") or "8080"
+    if not (text.isdecimal() and 0 < int(text) < 65536):
+        print(f"TIDEBENCH_PORT is {text!r}, which is no port: give a number from 1 to 65535.")
+        return 2
+    port = int(text)
     if under_way(home / "services.json"):
         print("Airflow runs already; make airflow-down stops it.")
         return 1
@@ -179,8 +183,13 @@ def password_file(home: Path) -> Path:
 
 
 def remember(path: Path, services: Sequence[int]) -> None:
-    """Write pids and start times of this process and its services, for `down`."""
-    path.write_text(json.dumps([[pid, born(pid)] for pid in (os.getpid(), *services)]))
+    """Write pids and start times of this process and its services, for `down`.
+
+    All at once: half of them would be read as none, and the services be left running.
+    """
+    draft = path.with_suffix(".draft")
+    draft.write_text(json.dumps([[pid, born(pid)] for pid in (os.getpid(), *services)]))
+    draft.replace(path)
 
 
 def under_way(path: Path) -> list[int]:

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import json
 import os
+import runpy
 import signal
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
 
-from infra.airflow.local import main, welcome
+from infra.airflow import client
+from infra.airflow.local import main, remember, under_way, welcome
 from infra.airflow.processes import processes_of
 from infra.airflow.supervision import MOST_STARTS, CannotStay, Service, Supervisor, how_it_ended
+from tests.http_server import sends, serving
 
 DEADLINE_S = 60.0
 
@@ -126,3 +131,50 @@ def test_airflow_without_its_environment_names_what_is_missing(
     monkeypatch.delenv("TIDEBENCH_DATA_ROOT", raising=False)
     assert main(["up"]) == 2
     assert "AIRFLOW_HOME and TIDEBENCH_DATA_ROOT are not set" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("port", ["http", "0", "65536", "-1"])
+def test_what_is_no_port_is_told(
+    port: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("AIRFLOW_HOME", "TIDEBENCH_DATA_ROOT"):
+        monkeypatch.setenv(name, str(tmp_path))
+    monkeypatch.setenv("TIDEBENCH_PORT", port)
+    assert main(["up"]) == 2
+    assert "give a number from 1 to 65535" in capsys.readouterr().out
+
+
+def test_services_are_remembered_whole(tmp_path: Path) -> None:
+    """Whoever reads meanwhile has all of them, before or after."""
+    path, before = tmp_path / "services.json", tmp_path / "before"
+    remember(path, [])
+    before.hardlink_to(path)
+    remember(path, [os.getppid()])
+    assert len(json.loads(before.read_text())) == 1
+    assert under_way(path) == [os.getpid(), os.getppid()]
+
+
+def test_a_server_that_is_too_busy_to_answer_is_asked_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[str] = []
+
+    def answer(handler: BaseHTTPRequestHandler, body: bytes) -> None:
+        asked.append(handler.path)
+        busy = len(asked) == 1
+        sends(handler, 500 if busy else 200, b'{"state": "success", "task_instances": []}')
+
+    monkeypatch.setattr(client, "POLL_S", 0.0)
+    with serving(answer) as port:
+        airflow = client.Client(f"http://127.0.0.1:{port}")
+        assert airflow.finish("experiment", "a run", deadline_s=DEADLINE_S) == "success"
+    assert len(asked) == 3
+
+
+@pytest.mark.filterwarnings("ignore:.*found in sys.modules:RuntimeWarning")
+def test_a_first_experiment_without_its_file_of_passwords_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["first_experiment", "http://127.0.0.1:9", "no.json"])
+    with pytest.raises(SystemExit, match=r"No such file or directory: 'no.json'"):
+        runpy.run_module("infra.airflow.first_experiment", run_name="__main__")
