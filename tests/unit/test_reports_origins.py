@@ -62,18 +62,6 @@ def test_every_run_keeps_the_dag_run_that_measured_it_and_its_time(published: st
     assert tables["runs"][0]["measured_dag_run"] == "manual__1"
 
 
-def test_a_database_without_origins_is_read_and_learns_them(published: str, tmp_path: Path) -> None:
-    with sqlite3.connect(tmp_path / "results.db") as database:
-        database.execute("DROP TABLE origins")
-    rows = find_runs(published, Query(text="demo")).runs
-    assert {row["run"] for row in rows} == {"early", "late"}
-    assert {row["measured_at"] for row in rows} == {None}
-    assert {row["dag_run"] for row in rows} == {"manual__2"}
-    publish(tmp_path / "demo", published)
-    rows = find_runs(published, Query()).runs
-    assert [row["measured_dag_run"] for row in rows] == ["manual__2", "manual__1"]
-
-
 def test_what_is_known_of_a_run_and_of_an_experiment_goes_with_them(
     published: str, tmp_path: Path
 ) -> None:

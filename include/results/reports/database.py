@@ -259,6 +259,14 @@ def _note(connection: Connection, publication: Publication) -> None:
         for origin in publication.origins
     ]
     upsert(connection, origins, rows)
+    labels_table().create(connection, checkfirst=True)
+
+
+def labels_table() -> Table:
+    """What people say of published runs (`labels.py`); publishing makes the table, without rows."""
+    names = ("experiment", "run", "tags", "note", "changed_at", "changed_by")
+    types = {**dict.fromkeys(names, "string"), "archived": "boolean"}
+    return table_of("labels", types, ("experiment", "run"))
 
 
 def _cannot(url: URL, error: Exception) -> PublishError:

@@ -16,11 +16,10 @@ import sqlalchemy as sa
 from sqlalchemy import Connection, Table
 
 from include.model.errors import SpecError
-from include.results.reports.database import table_of, transaction, upsert
+from include.results.reports.database import labels_table, transaction, upsert
 
 MOST_TAGS, MOST_LETTERS = 12, 2000
 TAG = re.compile(r"[a-z0-9][a-z0-9_.-]{0,31}")
-NAMES = ("tags", "note", "changed_at", "changed_by")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,12 +62,9 @@ def change_labels(
         raise SpecError("note", [f"at most {MOST_LETTERS} letters, got {len(change.note)}"])
     at = datetime.now(UTC).isoformat(timespec="seconds")
     with transaction(database_url) as connection:
-        if not sa.inspect(connection).has_table("runs"):
+        if not sa.inspect(connection).has_table("labels"):
             return 0
-        # A tag has a space on either side, so that LIKE finds whole ones.
-        types = {**dict.fromkeys(("experiment", "run", *NAMES), "string"), "archived": "boolean"}
-        table = table_of("labels", types, ("experiment", "run"))
-        table.create(connection, checkfirst=True)
+        table = labels_table()
         rows = [
             {**_changed(_labels(connection, table, *key), change), "changed_at": at}
             | {"experiment": key[0], "run": key[1], "changed_by": by}
@@ -95,6 +91,7 @@ def _changed(labels: Mapping[str, Any], change: Change) -> dict[str, Any]:
     tags = (labels["tags"] or "").split() if change.tags is None else change.tags
     tags = tags_in(" ".join([*tags, *change.add_tags]))
     return {
+        # A space on either side, so that LIKE finds whole ones.
         "tags": f" {' '.join(tags)} " if tags else "",
         "note": labels["note"] if change.note is None else change.note.strip(),
         "archived": labels["archived"] if change.archived is None else change.archived,

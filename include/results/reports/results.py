@@ -63,7 +63,6 @@ _OUTCOMES = (
     "real_time_compliance_percent", "relaxed_compliance_percent", "latency_p50_ms",
     "latency_p95_ms", "scaling_events", "items_in_pauses", "host_events", "utility_percent",
 )  # fmt: skip
-NEEDED = frozenset({"runs", "outcomes", "publications"})
 PAGE_RUNS = 50
 
 _SQL = templates_in(SQL_ROOT / "results", escape=False)
@@ -108,21 +107,21 @@ def find_runs(database_url: str, query: Query) -> FoundRuns:
 
     Raises PublishError when the database cannot be read.
     """
-    with _opened(database_url) as reader:
-        if reader is None:
+    with _opened(database_url) as connection:
+        if connection is None:
             return FoundRuns()
         equal = {
             name: value for name, value in query.equal.items() if name in FILTERS and value != ""
         }
-        shape, values = _asked(reader, replace(query, equal=equal))
-        (counted,) = reader.rows("runs", shape | {"counted": True}, values)
-        chosen = reader.rows("choices", {"columns": CHOICES})
+        shape, values = _asked(replace(query, equal=equal))
+        (counted,) = _rows(connection, "runs", shape | {"counted": True}, values)
+        chosen = _rows(connection, "choices", {"columns": CHOICES})
         place = {"limit": PAGE_RUNS, "offset": PAGE_RUNS * (max(query.page, 1) - 1)}
         return FoundRuns(
-            runs=reader.rows("runs", shape, {**values, **place}),
+            runs=_rows(connection, "runs", shape, {**values, **place}),
             total=counted["runs"],
             choices={column: sorted({row[column] for row in chosen}) for column in CHOICES},
-            tags=_tags(reader),
+            tags=sorted({tag for row in _rows(connection, "tags") for tag in row["tags"].split()}),
         )
 
 
@@ -134,68 +133,54 @@ def read_runs(
     Of each run, given by experiment and run; None in place of one that was not published. Raises
     PublishError when the database cannot be read.
     """
-    with _opened(database_url) as reader:
-        if reader is None:
+    with _opened(database_url) as connection:
+        if connection is None:
             return [None] * len(runs)
-        return [_read(reader, experiment, run, tables) for experiment, run in runs]
+        return [_read(connection, experiment, run, tables) for experiment, run in runs]
 
 
 def _read(
-    reader: _Reader, experiment: str, run: str, tables: Sequence[str]
+    connection: Connection, experiment: str, run: str, tables: Sequence[str]
 ) -> dict[str, list[Row]] | None:
     key = {"experiment": experiment, "run": run}
-    shape, values = _asked(reader, Query(equal=key, shown="all"))
-    rows = reader.rows("runs", shape, {**values, "limit": 1, "offset": 0})
+    shape, values = _asked(Query(equal=key, shown="all"))
+    rows = _rows(connection, "runs", shape, {**values, "limit": 1, "offset": 0})
     if not rows:
         return None
-    others = {table: reader.rows("of_run", {"table": schema_of(table)}, key) for table in tables}
+    others = {
+        table: _rows(connection, "of_run", {"table": schema_of(table)}, key) for table in tables
+    }
     return {"runs": rows, **others}
 
 
 def runs_of(database_url: str, experiment: str) -> list[str]:
     """Ids of the published runs of an experiment. Raises PublishError as the others do."""
-    with _opened(database_url) as reader:
-        if reader is None:
+    with _opened(database_url) as connection:
+        if connection is None:
             return []
-        rows = reader.rows("of_experiment", {}, {"experiment": experiment})
+        rows = _rows(connection, "of_experiment", values={"experiment": experiment})
         return [row["run"] for row in rows]
 
 
-def _tags(reader: _Reader) -> list[str]:
-    rows = reader.rows("tags", {}) if reader.has_labels else []
-    return sorted({tag for row in rows for tag in row["tags"].split()})
-
-
-def _ranges(query: Query, reader: _Reader) -> list[tuple[str, str, str]]:
-    """Column, comparison and parameter of each; a column that is absent is less than nothing."""
-    return [
-        (
-            "CAST(NULL AS DOUBLE PRECISION)"
-            if column.removeprefix("outcomes.") in reader.absent
-            else column,
-            sign,
-            f"{name}_{end}",
-        )
+def _asked(query: Query) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What `runs` is rendered with for a query, and the values of its parameters."""
+    words = {f"word_{k}": word for k, word in enumerate(query.text.split()[:8])}
+    ranges = [
+        (column, sign, f"{name}_{end}")
         for name, column in RANGES.items()
         for end, sign in (("from", ">="), ("to", "<="))
         if f"{name}_{end}" in query.ranges
     ]
-
-
-def _asked(reader: _Reader, query: Query) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What `runs` is rendered with for a query, and the values of its parameters."""
-    words = {f"word_{k}": word for k, word in enumerate(query.text.split()[:8])}
     shape = {
         "equal": list(query.equal), "words": list(words), "searched": SEARCHED,
-        "separators": SEPARATORS, "origins": "origins" in reader.tables, "counted": False,
+        "separators": SEPARATORS, "counted": False,
         "order": ORDERS.get(query.sort, ORDERS["when"]), "descending": query.descending,
-        "outcomes": _OUTCOMES, "absent": reader.absent, "labels": reader.has_labels,
-        "tagged": query.tag, "shown": query.shown, "ranges": _ranges(query, reader),
+        "outcomes": _OUTCOMES, "tagged": query.tag, "shown": query.shown, "ranges": ranges,
     }  # fmt: skip
     values: dict[str, Any] = {**query.equal, **query.ranges}
     for name, word in words.items():
         values |= {f"{name}_{kind}": pattern for kind, pattern in _patterns(word).items()}
-    if query.tag and reader.has_labels:
+    if query.tag:
         values["tag"] = f"% {_literally(query.tag)} %"
     return shape, values
 
@@ -215,29 +200,18 @@ def _literally(word: str) -> str:
     return word.lower()
 
 
-@dataclass(frozen=True, slots=True)
-class _Reader:
-    """A database in which something was published, while it is open."""
-
-    connection: Connection
-    tables: frozenset[str]
-    absent: frozenset[str]
-    """Columns of outcomes that a database of an earlier version does not have."""
-
-    @property
-    def has_labels(self) -> bool:
-        """Whether anybody has said anything of a run yet."""
-        return "labels" in self.tables
-
-    def rows(
-        self, statement: str, shape: Mapping[str, Any], values: Mapping[str, Any] | None = None
-    ) -> list[Row]:
-        sql = _SQL.get_template(f"{statement}.sql.j2").render(shape)
-        return [dict(row) for row in self.connection.execute(sa.text(sql), values or {}).mappings()]
+def _rows(
+    connection: Connection,
+    statement: str,
+    shape: Mapping[str, Any] | None = None,
+    values: Mapping[str, Any] | None = None,
+) -> list[Row]:
+    sql = _SQL.get_template(f"{statement}.sql.j2").render(shape or {})
+    return [dict(row) for row in connection.execute(sa.text(sql), values or {}).mappings()]
 
 
 @contextmanager
-def _opened(database_url: str) -> Iterator[_Reader | None]:
+def _opened(database_url: str) -> Iterator[Connection | None]:
     """The database, opened for reading; None where nothing was ever published.
 
     A SQLite file that is not there is not made. Raises PublishError without URL and statement:
@@ -249,28 +223,12 @@ def _opened(database_url: str) -> Iterator[_Reader | None]:
         yield None
         return
     with connected(engine, _unreadable) as connection:
-        yield _reader(connection)
+        yield connection if sa.inspect(connection).has_table("runs") else None
 
 
 def _unreadable(url: URL, error: Exception) -> PublishError:
     return PublishError(
         f"the results database cannot be read ({type(error).__name__}). Check that it runs and "
-        "that the connection tidebench_results is right; if it was made by another version of "
-        "Tidebench, publish the experiments into a new one"
+        "that the connection tidebench_results is right; if it was made by an earlier version of "
+        "Tidebench, publish an experiment into it again, which adds what it lacks"
     )
-
-
-def _reader(connection: Connection) -> _Reader | None:
-    """Raises PublishError for a database of a version that had other tables."""
-    database = sa.inspect(connection)
-    tables = frozenset(database.get_table_names())
-    if "runs" not in tables:
-        return None
-    if missing := sorted(NEEDED - tables):
-        raise PublishError(
-            "the results database was made by another version of Tidebench, which had no "
-            f"{', '.join(missing)}. Remove it (the file, if it is SQLite) or give another "
-            "one, then publish the experiments again: their folders keep all tables"
-        )
-    there = {column["name"] for column in database.get_columns("outcomes")}
-    return _Reader(connection, tables, frozenset(_OUTCOMES) - there)
