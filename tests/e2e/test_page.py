@@ -82,7 +82,7 @@ def test_who_is_not_logged_in_sees_nothing(airflow: Airflow, path: str) -> None:
 
 
 def test_nothing_is_there_but_the_page(airflow: Airflow) -> None:
-    for path in ("docs", "openapi.json", "redoc", "tables/a%2fb"):
+    for path in ("docs", "openapi.json", "redoc", "bundle/a%2fb.zip"):
         status, _, page = get(airflow, f"/tidebench/{path}", airflow.token)
         assert status == 404
         assert "All experiments" in page, "a page, and no dead end"
@@ -170,8 +170,7 @@ def test_a_viewer_sees_no_button_that_is_refused(airflow: Airflow) -> None:
     viewer = airflow.token_of(VIEWER)
     for path, allowed in (("/tidebench/", "Compare the chosen"), (FIRST, "checks</a>"),
                           ("/tidebench/checks/first", "left out: run short"),
-                          ("/tidebench/advice", "Experiments"),
-                          ("/tidebench/tables/first", "Download everything")):  # fmt: skip
+                          ("/tidebench/advice", "Experiments")):  # fmt: skip
         page = get(airflow, path, viewer)[2]
         assert allowed in page
         for refused in ("Archive the chosen", "Remove the chosen", ">Tag<", ">Keep<", "remove it",

@@ -8,7 +8,7 @@ import io
 import re
 import zipfile
 from pathlib import Path
-from urllib.parse import quote, urljoin, urlsplit
+from urllib.parse import quote, urlsplit
 
 import pytest
 
@@ -134,20 +134,11 @@ def test_what_cannot_be_said_is_refused_in_words(airflow: Airflow) -> None:
         assert "All experiments" in answer[2], "no dead end"
 
 
-def test_every_table_and_the_bundle_are_there_to_take_home(airflow: Airflow, root: Path) -> None:
-    address = f"{airflow.url}/tidebench/tables/given"
-    page = read_page(airflow, "/tidebench/tables/given")
-    links = {urljoin(address, link) for link in re.findall(r'href="([^"#]+)"', page)}
-    ours = {link.removeprefix(airflow.url) for link in links if "/tidebench/" in link}
-    assert {f"/tidebench/files/given/published/{table}.{kind}"
-            for table in ("cost", "runs", "timeline") for kind in ("csv", "parquet", "md", "tex")
-            } < ours  # fmt: skip
-    for link in ours:
-        assert get(airflow, link, airflow.token)[0] == 200, link
+def test_all_of_an_experiment_is_one_file_to_take_home(airflow: Airflow, root: Path) -> None:
+    path = "/tidebench/bundle/given.zip"
+    assert f'href="{path}"' in read_page(airflow, "/tidebench/")
     connection = http.client.HTTPConnection(urlsplit(airflow.url).netloc, timeout=30)
-    connection.request(
-        "GET", "/tidebench/bundle/given.zip", headers={"Authorization": f"Bearer {airflow.token}"}
-    )
+    connection.request("GET", path, headers={"Authorization": f"Bearer {airflow.token}"})
     answer = connection.getresponse()
     content = answer.read()
     connection.close()
@@ -160,10 +151,8 @@ def test_every_table_and_the_bundle_are_there_to_take_home(airflow: Airflow, roo
         assert not [name for name in names if "leak" in name or "notes" in name or ".." in name]
         cost = packed.read("given/published/cost.csv")
     assert cost == (root / "given" / "published" / "cost.csv").read_bytes()
-    for wrong in ("/tidebench/bundle/none.zip", "/tidebench/tables/none", "/tidebench/tables/.."):
-        assert get(airflow, wrong, airflow.token)[0] == 404
-    assert get(airflow, "/tidebench/bundle/given.zip")[0] == 401
-    assert get(airflow, "/tidebench/tables/given")[0] == 401
+    assert get(airflow, "/tidebench/bundle/none.zip", airflow.token)[0] == 404
+    assert get(airflow, path)[0] == 401
 
 
 def test_a_report_leads_back(airflow: Airflow) -> None:

@@ -26,6 +26,7 @@ from starlette.exceptions import HTTPException as AnyHTTPException
 from include.model.errors import PublishError
 from tidebench.connections import results_database_url
 from tidebench.page.advice import advice_list
+from tidebench.page.bundle import bundle
 from tidebench.page.cases import cases_of, way_of
 from tidebench.page.changes import (
     MAY_REMOVE,
@@ -54,7 +55,6 @@ from tidebench.page.files import (
 from tidebench.page.listing import runs_csv, runs_list
 from tidebench.page.query import query_of
 from tidebench.page.render import PAGE_HEADERS, home, render
-from tidebench.page.tables import bundle, tables_of
 from tidebench.page.under_way import UnderWay, under_way
 from tidebench.stage import data_root
 
@@ -72,7 +72,6 @@ ASSETS = {
     "vendor/uplot/uPlot.min.css": KINDS[".css"],
 }
 """Files of the page itself, and the library that draws its curves."""
-UNPUBLISHED = "Nothing is published of such an experiment here."
 T = TypeVar("T")
 Chosen = Annotated[list[str] | None, Query()]
 """Runs, each as `experiment/run`."""
@@ -103,7 +102,6 @@ def create_app() -> FastAPI:
     app.get("/remove", response_class=HTMLResponse, dependencies=[may_remove])(ask_removal)
     app.post("/remove", response_class=HTMLResponse, dependencies=[may_remove, from_here])(remove)
     app.post("/label", dependencies=[may_run, from_here])(label)
-    app.get("/tables/{experiment}", response_class=HTMLResponse)(show_tables)
     app.get("/bundle/{experiment}.zip")(show_bundle)
     app.get("/checks/{experiment}", response_class=HTMLResponse)(show_checks)
     app.get("/figures/{experiment}/{run}/{figure}.svg")(show_figure)
@@ -193,15 +191,13 @@ def show_figure(experiment: str, run: str, figure: str, beside: Chosen = None) -
     return Response(svg, media_type=KINDS[".svg"], headers=HEADERS)
 
 
-def show_tables(user: GetUserDep, experiment: str) -> HTMLResponse:
-    """Every published table of an experiment in every format."""
-    return _page("tables", _there(tables_of(data_root(), experiment), UNPUBLISHED), user)
-
-
 def show_bundle(experiment: str) -> StreamingResponse:
     """Everything that is published of an experiment, as one file."""
     root = data_root()
-    _there(tables_of(root, experiment), UNPUBLISHED)
+    _there(
+        find_file(root, experiment, "published/manifest.json"),
+        "Nothing is published of such an experiment here.",
+    )
     name = {"Content-Disposition": f'attachment; filename="{experiment}.zip"'}
     return StreamingResponse(
         bundle(root, experiment), media_type="application/zip", headers={**HEADERS, **name}

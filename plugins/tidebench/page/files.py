@@ -64,11 +64,11 @@ def find_file(root: Path, experiment: str, path: str) -> Path | None:
 
 
 def files_of(root: Path, experiment: str) -> Mapping[str, bool]:
-    """Whether the page and the checks of an experiment lie below this data root."""
+    """Whether the page, the checks and anything to bundle lie below this data root."""
     return {
         "report": find_file(root, experiment, "published/report.html") is not None,
         "checks": find_file(root, experiment, "data_docs/verdict.json") is not None,
-        "tables": find_file(root, experiment, "published/manifest.json") is not None,
+        "bundle": find_file(root, experiment, "published/manifest.json") is not None,
     }
 
 
@@ -87,9 +87,10 @@ def with_way_back(page: str, address: str, experiment: str, there: Mapping[str, 
     places = {"": "All experiments"}
     if there["report"]:
         places[f"?experiment={experiment}"] = f"Runs of {experiment}"
-    places |= {
-        f"{name}/{experiment}": name.capitalize() for name in ("checks", "tables") if there[name]
-    }
+    if there["checks"]:
+        places[f"checks/{experiment}"] = "Checks"
+    if there["bundle"]:
+        places[f"bundle/{experiment}.zip"] = "All as one zip"
     links = " · ".join(
         f'<a href="{escape(address)}/{path}">{text}</a>' for path, text in places.items()
     )
