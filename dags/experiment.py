@@ -33,9 +33,9 @@ AT_ONCE = {"places": 3, "timeout": 6 * 86400}
 )
 def experiment() -> None:
     resolve = tasks.ResolveSpec(task_id="resolve_spec")
-    run = resolve.output["run"]
+    run, run_ids = resolve.output["run"], [resolve.output["run_id"]]
     turn = locks.AcquireExperimentLock(
-        task_id="wait_for_turn", experiment=EXPERIMENT, runs=[run], **AT_ONCE
+        task_id="wait_for_turn", experiment=EXPERIMENT, run_ids=run_ids, **AT_ONCE
     )
     provision = tasks.ProvisionTestbed(task_id="provision_testbed", run=run).as_setup()
     deploy = tasks.DeployImages(task_id="deploy_images", run=run)
@@ -46,8 +46,7 @@ def experiment() -> None:
     release = tasks.ReleaseTestbed(task_id="release_testbed", run=run)
     build = spark.BuildTables(task_id="build_tables", experiment=EXPERIMENT)
     check = tasks.CheckTables(task_id="check_tables", experiment=EXPERIMENT)
-    cells = [{"runs": [run]}]
-    publish = tasks.PublishReport(task_id="publish_report", experiment=EXPERIMENT, cells=cells)
+    publish = tasks.PublishReport(task_id="publish_report", experiment=EXPERIMENT, run_ids=run_ids)
 
     resolve >> turn >> provision >> deploy >> replay >> control >> build >> check >> publish
     control >> release.as_teardown(setups=provision, on_failure_fail_dagrun=True)

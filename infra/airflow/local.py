@@ -32,10 +32,7 @@ ENVIRONMENT = ("AIRFLOW_HOME", "TIDEBENCH_DATA_ROOT")
 ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Ctrl-C, `make airflow-down`, and a terminal that is closed."""
 POLL_S, TELL_S, SLOW_S = 1.0, 10.0, 600.0
-DAGS = (
-    "experiment", "experiment_batch", "sweep", "nightly_reproducibility", "reap", "remove_runs",
-    "advise", "shadow_report",
-)  # fmt: skip
+DAGS = {path.stem for path in Path(__file__).parents[2].glob("dags/*.py")}
 PARTS = {
     "API server": "the API server answers",
     "scheduler": "the scheduler runs",
@@ -143,7 +140,7 @@ def running(client: Client, passwords: Path) -> set[str]:
         dags = {dag["dag_id"] for dag in client.ask("GET", "/api/v2/dags")["dags"]}
     except (OSError, Refused, HTTPException, ValueError, KeyError):
         return set()  # still starting: no password file, or an incomplete answer
-    return there | ({"DAGs"} if dags >= set(DAGS) else set())
+    return there | ({"DAGs"} if dags >= DAGS else set())
 
 
 def welcome(url: str, passwords: Path, *, to_terminal: bool) -> str:

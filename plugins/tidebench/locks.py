@@ -8,7 +8,7 @@ import logging
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tidebench.stage import data_root, run_of
+from tidebench.stage import data_root
 from tidebench.waiting import UNDER_WAY, Poll, PollingSensor, count_dag_runs
 
 if TYPE_CHECKING:
@@ -29,19 +29,18 @@ class Holder(NamedTuple):
 class AcquireExperimentLock(PollingSensor):
     """Wait until no running DAG run holds a lock on this experiment's report or its runs.
 
-    It locks the report of ``experiment``, unless the DAG run asks for none, and ``runs``, each as
-    JSON, or ``run_ids``, where only their ids are known. A matrix locks its report only: its cells
-    may be DAG runs of their own, and a cell that is measured twice gives the same bytes. Of all DAG
-    runs with ``places``, whatever their experiments, so many pass at a time.
+    It locks ``run_ids``, and the report of ``experiment`` unless the DAG run asks for none. A
+    matrix locks its report only: its cells may be DAG runs of their own, and a cell that is
+    measured twice gives the same bytes. Of all DAG runs with ``places``, whatever their
+    experiments, so many pass at a time.
     """
 
-    template_fields: Sequence[str] = ("experiment", "runs", "run_ids")
+    template_fields: Sequence[str] = ("experiment", "run_ids")
 
     def __init__(
         self,
         *,
         experiment: str,
-        runs: Sequence[str] = (),
         run_ids: Sequence[str] = (),
         places: int = 0,
         timeout: float = 86400,
@@ -49,7 +48,6 @@ class AcquireExperimentLock(PollingSensor):
     ) -> None:
         super().__init__(timeout=timeout, **kwargs)
         self.experiment = experiment
-        self.runs = runs
         self.run_ids = run_ids
         self.places = places
 
@@ -59,7 +57,7 @@ class AcquireExperimentLock(PollingSensor):
             super().execute(context)
 
     def poll(self, context: Context) -> LockPoll:
-        wanted = {*self.run_ids, *(run_of(text).run_id for text in self.runs)}
+        wanted = {*self.run_ids}
         if context["params"].get("report", True):
             wanted.add("report")
         mine = context["ti"].dag_id, context["ti"].run_id

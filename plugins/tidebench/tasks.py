@@ -30,7 +30,7 @@ STOPPING_S = 20.0
 class ResolveSpec(BaseOperator):
     """Check the parameters, all at once, before anything is provisioned.
 
-    XComs: ``run`` is the run as JSON, ``experiment`` its name; the return value
+    XComs: ``run`` is the run as JSON, ``run_id`` its id, ``experiment`` its name; the return value
     lists its windows for mapping.
     """
 
@@ -40,8 +40,9 @@ class ResolveSpec(BaseOperator):
 
         with without_vain_retries():
             run = run_from_params(context["params"])
-        context["ti"].xcom_push(key="run", value=run.to_json())
-        context["ti"].xcom_push(key="experiment", value=run.experiment)
+        xcoms = {"run": run.to_json(), "run_id": run.run_id, "experiment": run.experiment}
+        for key, value in xcoms.items():
+            context["ti"].xcom_push(key=key, value=value)
         return [{"index": k, "name": window_name(run, k)} for k in range(run.windows)]
 
 

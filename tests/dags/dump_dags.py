@@ -38,7 +38,6 @@ def dag_facts(dag: Any) -> dict[str, Any]:
         "doc": dag.doc_md or "",
         "tags": sorted(dag.tags),
         "description": dag.description,
-        "owner": dag.owner,
         "timeout_s": dag.dagrun_timeout.total_seconds() if dag.dagrun_timeout else None,
         "schedule": dag.schedule,
         "paused": dag.is_paused_upon_creation,

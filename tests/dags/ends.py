@@ -12,25 +12,26 @@ import pytest
 Told = AbstractContextManager[pytest.ExceptionInfo[BaseException], bool]
 
 
-def returns(task: Any, **context: Any) -> tuple[Any, dict[str, Any]]:
-    """What it returns, and the XComs that it pushes beside that."""
-    xcoms: dict[str, Any] = {}
-    ti = SimpleNamespace(xcom_push=lambda key, value: xcoms.update({key: value}))
-    return task.execute({"ti": ti, **context}), xcoms
-
-
 def execute(
     task: Any,
     *,
     run_id: str = "one",
     user: str | None = "someone",
     states: Mapping[str, str | None] | None = None,
+    xcoms: dict[str, Any] | None = None,
     **context: Any,
 ) -> Any:
-    """What it returns in a DAG run of this id that somebody began, with tasks in these states."""
+    """What it returns in a DAG run of this id that somebody began, with tasks in these states.
+
+    ``xcoms`` gets what it pushes beside that.
+    """
     whose = {"dag_id": "experiment", "run_id": run_id}
+    pushed = {} if xcoms is None else xcoms
     ti = SimpleNamespace(
-        **whose, task_id=task.task_id, get_task_states=lambda **_: {run_id: states or {}}
+        **whose,
+        task_id=task.task_id,
+        get_task_states=lambda **_: {run_id: states or {}},
+        xcom_push=lambda key, value: pushed.update({key: value}),
     )
     dag_run = SimpleNamespace(**whose, triggering_user_name=user)
     usual = {"run_id": run_id, "ti": ti, "dag_run": dag_run, "params": {}}

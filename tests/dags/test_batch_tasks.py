@@ -14,7 +14,7 @@ from include.experiment.spec import RunSpec
 from include.runs.measurements.origin import origin_of
 from include.runs.stages import store_of
 from include.runs.stored import mark_code
-from tests.dags.ends import execute, fails_for_good, is_skipped, returns
+from tests.dags.ends import execute, fails_for_good, is_skipped
 
 
 @pytest.fixture
@@ -43,7 +43,9 @@ def resolve(**params: Any) -> tuple[list[dict[str, Any]], dict[str, str]]:
     from tidebench.batch import ResolveMatrix
 
     defaults = {name: keywords["default"] for name, keywords in batch_params().items()}
-    return returns(ResolveMatrix(task_id="resolve_matrix"), params=defaults | params)
+    xcoms: dict[str, str] = {}
+    task = ResolveMatrix(task_id="resolve_matrix")
+    return execute(task, xcoms=xcoms, params=defaults | params), xcoms
 
 
 def check(states: dict[str, str]) -> None:

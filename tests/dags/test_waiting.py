@@ -46,7 +46,7 @@ def in_triggerer(trigger: Any) -> Any:
 def wait_for_turn(dag_run: str) -> Any:
     from tidebench.locks import AcquireExperimentLock
 
-    task = AcquireExperimentLock(task_id="wait_for_turn", experiment="waits", runs=[RUN.to_json()])
+    task = AcquireExperimentLock(task_id="wait_for_turn", experiment="waits", run_ids=[RUN.run_id])
     return defer(task, dag_run)
 
 

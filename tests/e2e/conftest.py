@@ -1,13 +1,18 @@
-"""An Airflow with real services, which the tests of the scheduler and of the UI share."""
+"""A browser, and an Airflow with real services for the tests of the scheduler and of the UI."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.e2e.airflow_services import Airflow, airflow_services
+from tests.e2e.browser import new_page
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
 
 
 @pytest.fixture(scope="session")
@@ -29,3 +34,11 @@ def airflow(
     dags = ["experiment", "experiment_batch", "sweep"]
     with airflow_services(environment, tmp_path_factory.mktemp("services"), dags) as services:
         yield services
+
+
+@pytest.fixture
+def page(airflow: Airflow) -> Iterator[Page]:
+    """A page of a browser of somebody who is logged in."""
+    with new_page(viewport={"width": 1280, "height": 900}) as page:
+        page.context.add_cookies([{"name": "_token", "value": airflow.token, "url": airflow.url}])
+        yield page

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import urljoin, urlsplit
@@ -21,7 +20,7 @@ from include.runs.measurements.origin import DagRun, mark_origin
 from include.runs.measurements.store import RunStore
 from tests.builders_staged import RUN, change, let_pass, restage, stage, tables_of
 from tests.e2e.airflow_services import Airflow
-from tests.e2e.browser import NEEDS_CHROMIUM, new_page
+from tests.e2e.browser import NEEDS_CHROMIUM
 from tests.e2e.page_reader import get, page_services, read_page
 
 if TYPE_CHECKING:
@@ -57,13 +56,6 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 airflow = page_services("experiment_batch", prefix=PREFIX)
-
-
-@pytest.fixture
-def page(airflow: Airflow) -> Iterator[Page]:
-    with new_page(viewport={"width": 1280, "height": 900}) as page:
-        page.context.add_cookies([{"name": "_token", "value": airflow.token, "url": airflow.url}])
-        yield page
 
 
 def links(page: str, address: str) -> set[str]:

@@ -6,7 +6,6 @@ import json
 import os
 import random
 import re
-from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -125,13 +124,6 @@ def test_the_library_is_served_from_here_and_only_what_is_listed(airflow: Airflo
         assert get(airflow, script)[0] == 401
     for wrong in ("vendor/README.md", "vendor/uplot/LICENSE", "../app.py", "..%2fapp.py"):
         assert get(airflow, f"/tidebench/assets/{wrong}", airflow.token)[0] == 404, wrong
-
-
-@pytest.fixture
-def page(airflow: Airflow) -> Iterator[Page]:
-    with new_page(viewport={"width": 1280, "height": 900}) as page:
-        page.context.add_cookies([{"name": "_token", "value": airflow.token, "url": airflow.url}])
-        yield page
 
 
 @NEEDS_CHROMIUM
