@@ -66,7 +66,6 @@ airflow = page_services("remove_runs", settings=FEW_CONNECTIONS)
     "path",
     [
         "/tidebench/", FIRST, "/tidebench/checks/first", "/tidebench/assets/page.css",
-        f"/tidebench/figures/first/{RUN}/timeline.svg",
         "/tidebench/files/first/published/report.html", "/tidebench/files/first/published/cost.csv",
     ],
 )  # fmt: skip
@@ -186,12 +185,8 @@ def test_runs_stand_side_by_side(airflow: Airflow) -> None:
     assert "2 runs side by side" in page
     assert "Relaxed compliance (%)" in page
     assert 'class="differs"' in page
-    figure = f"/tidebench/figures/first/{RUN}/timeline.svg"
-    assert read_page(airflow, figure).startswith("<svg")
     for wrong in ("/tidebench/compare", "/tidebench/compare?run=first",
                   "/tidebench/compare?run=a/b", FIRST + "".join(f"&run=a/{k}" for k in range(9)),
-                  f"/tidebench/figures/first/{RUN}/secret.svg",
-                  "/tidebench/figures/first/none/timeline.svg",
                   "/tidebench/checks/none", "/tidebench/checks/.."):  # fmt: skip
         assert get(airflow, wrong, airflow.token)[0] == 404, wrong
 

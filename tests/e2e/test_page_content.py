@@ -1,4 +1,4 @@
-"""What a reader finds on the page "Experiments": who measured, readable evidence, links, scales.
+"""What a reader finds on the page "Experiments": who measured, readable evidence, links.
 
 And the list as somebody uses it in a browser: it refreshes, and takes tags by Enter. All of it is
 below a prefix as behind a proxy, by whatever name a browser has for its server.
@@ -18,7 +18,7 @@ from include.results.quality.gates import check_tables
 from include.results.reports.publish import publish
 from include.runs.measurements.origin import DagRun, mark_origin
 from include.runs.measurements.store import RunStore
-from tests.builders_staged import RUN, change, let_pass, restage, stage, tables_of
+from tests.builders_staged import RUN, change, let_pass, stage
 from tests.e2e.airflow_services import Airflow
 from tests.e2e.browser import NEEDS_CHROMIUM
 from tests.e2e.page_reader import get, page_services, read_page
@@ -33,12 +33,11 @@ COMPLETE_S = 1767268800.0  # 2026-01-01 12:00
 PREFIX = "/lab/air"
 HOSTS = ("localhost:8093", "tunnel.example:1234", "lab.example")
 ADDRESS = re.compile(r'\b(?:href|src|action|formaction|data-from)="([^"]*)"')
-FIGURE = f"/tidebench/figures/demo/{RUN}/timeline.svg"
 
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One experiment that one DAG run measured and a later one published, and a busier one."""
+    """One experiment that one DAG run measured and a later one published, and another."""
     root = tmp_path_factory.mktemp("data")
     url = f"sqlite:///{root / 'results.db'}"
     folder = stage(root / "demo")
@@ -49,9 +48,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     os.utime(store.manifest, (COMPLETE_S, COMPLETE_S))
     check_tables(folder)
     publish(folder, url, DagRun("experiment", "manual__late"))
-    busy = stage(root / "busy", "busy")
-    restage(busy, "timeline", [row | {"hosts": 40} for row in tables_of("busy")["timeline"]])
-    publish(let_pass(busy), url, DagRun("experiment", "manual__busy"))
+    publish(let_pass(stage(root / "busy", "busy")), url, DagRun("experiment", "manual__busy"))
     return root
 
 
@@ -113,16 +110,6 @@ def test_data_docs_are_readable_and_run_no_script(airflow: Airflow) -> None:
     assert "'unsafe-inline'" in policy.partition("style-src")[2].partition(";")[0]
     assert "default-src 'none'" in policy
     assert "script-src" not in policy
-
-
-def test_figures_side_by_side_have_one_scale(airflow: Airflow) -> None:
-    page = read_page(airflow, f"/tidebench/compare?run=demo/{RUN}&run=busy/busy")
-    (beside,) = set(re.findall(r'src="[^"]*?/timeline\.svg(\?[^"]*)"', page))
-    alone = read_page(airflow, FIGURE)
-    together = read_page(airflow, FIGURE + beside.replace("&amp;", "&"))
-    assert alone.count(">30</text>") == 1, "items that wait"
-    assert together.count(">30</text>") == 2, "the axis of two hosts is that of forty"
-    assert ".svg?" not in read_page(airflow, f"/tidebench/compare?run=demo/{RUN}")
 
 
 @pytest.mark.parametrize("host", HOSTS)

@@ -16,7 +16,7 @@ import pytest
 from include.results.reports.database import Publication, sent_rows
 from tests.builders_staged import tables_of
 from tests.e2e.airflow_services import VIEWER, Airflow
-from tests.e2e.browser import NEEDS_CHROMIUM, new_page
+from tests.e2e.browser import NEEDS_CHROMIUM
 from tests.e2e.page_reader import EVIL, get, page_services, read_page
 from tidebench.page.compare import TABLES
 
@@ -44,7 +44,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for row in run_tables["timeline"]:
             row["hosts"] = 2 + k
             row["waiting_items"] *= 1000 if k == len(RUNS) else 1
-        for table in (*TABLES, "runs", "timeline", "scaling"):
+        for table in (*TABLES, "runs", "timeline"):
             tables.setdefault(table, []).extend(run_tables[table])
     publication = Publication(experiment="many", edition="1", checks=302)
     with sent_rows(f"sqlite:///{root / 'results.db'}", publication, tables):
@@ -139,7 +139,6 @@ def test_a_reader_hovers_zooms_labels_and_comes_back(
     page.wait_for_selector("#curves .uplot")
     assert page.locator("#curves .uplot").count() == 4
     assert page.locator("#curves .legend tbody tr").count() == 4
-    assert page.locator("details.static[open]").count() == 0
 
     over = page.locator("#curves .u-over").nth(1)
     over.hover(position={"x": 200, "y": 50})
@@ -198,18 +197,6 @@ def test_a_run_far_above_the_others_is_named_over_its_chart(airflow: Airflow, pa
     titles = page.locator("#curves h3").all_inner_texts()
     (leaving,) = [title for title in titles if "leaves the chart" in title]
     assert leaving == "Waiting items; leaves the chart: btu · seed 9"
-
-
-@NEEDS_CHROMIUM
-def test_without_scripts_the_figures_stay(airflow: Airflow) -> None:
-    with new_page(java_script_enabled=False) as page:
-        page.context.add_cookies([{"name": "_token", "value": airflow.token, "url": airflow.url}])
-        page.goto(airflow.url + address("compare", *KEYS[:2]))
-        assert page.locator("#curves").is_hidden()
-        assert page.locator("figure img").first.is_visible()
-        page.goto(airflow.url + address("compare", *KEYS[:20]))
-        page.get_by_text("Figures of every run by itself").click()
-        assert page.locator("figure img").first.is_visible()
 
 
 def shots(page: Page, tmp_path: Path, name: str) -> None:

@@ -39,10 +39,9 @@ from tidebench.page.changes import (
     trigger_removal,
 )
 from tidebench.page.checks import checks_of
-from tidebench.page.compare import MOST_RUNS, compared, found_runs
+from tidebench.page.compare import compared, found_runs
 from tidebench.page.concurrency import ConcurrencyLimit
 from tidebench.page.curves import TABLE, curves_of
-from tidebench.page.figures import FIGURES, figure_of
 from tidebench.page.files import (
     DOCS_INDEX,
     HEADERS,
@@ -104,7 +103,6 @@ def create_app() -> FastAPI:
     app.post("/label", dependencies=[may_run, from_here])(label)
     app.get("/bundle/{experiment}.zip")(show_bundle)
     app.get("/checks/{experiment}", response_class=HTMLResponse)(show_checks)
-    app.get("/figures/{experiment}/{run}/{figure}.svg")(show_figure)
     app.get("/files/{experiment}/{path:path}")(show_file)
     app.get("/assets/{name:path}")(show_asset)
     return app
@@ -178,17 +176,6 @@ def show_checks(user: GetUserDep, experiment: str) -> HTMLResponse:
     """What the gate said about the tables of an experiment, and its evidence."""
     checks = checks_of(data_root(), experiment)
     return _page("checks", _there(checks, "There are no checks of such an experiment here."), user)
-
-
-def show_figure(experiment: str, run: str, figure: str, beside: Chosen = None) -> Response:
-    """A figure of one run as SVG, on axes that fit the runs beside it as well."""
-    if figure not in FIGURES:
-        raise HTTPException(404, "There is no such figure.")
-    chosen = [f"{experiment}/{run}", *(beside or ())][: MOST_RUNS + 1]
-    svg = _there(
-        figure_of(results_database_url(data_root()), figure, chosen), "There is no such run."
-    )
-    return Response(svg, media_type=KINDS[".svg"], headers=HEADERS)
 
 
 def show_bundle(experiment: str) -> StreamingResponse:

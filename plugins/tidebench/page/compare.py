@@ -15,7 +15,6 @@ from include.results.reports.results import Row, read_runs
 from include.results.tables.catalogue import Column, schema_of
 from tidebench.page.better import Mean, as_mean, direction_of, mean_of, verdict_of
 from tidebench.page.cases import BY_CASE, BY_RUN, SeedCase, cases_of, labels_of, way_of
-from tidebench.page.figures import FIGURES
 from tidebench.page.files import files_of
 from tidebench.page.scatter import scatter_of
 
@@ -136,8 +135,6 @@ def compared(database_url: str, root: Path, chosen: Sequence[str], by: str) -> M
             for book, lines in _by_price_book(tables_by_run).items()
         },
         "scatter": scatter_of(labels_of(cases), {line.name: line.values for line in first}),
-        "figures": FIGURES,
-        "beside": f"?{urlencode({'beside': chosen}, doseq=True)}" if len(chosen) > 1 else "",
         "files_at": {run["experiment"]: files_of(root, run["experiment"]) for run in runs},
     }
 

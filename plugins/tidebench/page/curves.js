@@ -1,5 +1,4 @@
 // Curves of several runs over each other: hover reads all of them, dragging zooms all of them.
-// Without this script the figures of every run by itself are open below.
 "use strict";
 
 (() => {
@@ -159,7 +158,6 @@
     redraw();
     section.querySelector(".step").textContent =
       `Every point is the mean of the ${read(data.step_s)} seconds before it. Bands are 95 % intervals over seeds.`;
-    document.querySelector(".static").open = false;
     section.addEventListener("click", (event) => {
       const button = event.target.closest("[data-zoom]");
       if (button) zoom(button.dataset.zoom);

@@ -36,12 +36,8 @@ def render(name: str, content: Mapping[str, object]) -> str:
 
 @cache
 def _environment() -> Environment:
-    from include.results.reports.tournament import controller_name
-
     environment = templates_in(Path(__file__).parent / "templates")
-    environment.globals.update(
-        airflow=airflow_url(""), home=home(), controller_name=controller_name
-    )
+    environment.globals.update(airflow=airflow_url(""), home=home())
     environment.filters.update(
         number=number, shown=shown, difference=difference, when=when, moment=moment
     )
