@@ -1,4 +1,4 @@
-"""`make airflow` while everything of it is killed in turn: ten runs end up published all the same.
+"""`make airflow`: a first experiment in it, and ten while everything of it is killed in turn.
 
 Nothing is done by hand after they are triggered. `make test-scheduler`.
 """
@@ -25,6 +25,7 @@ from infra.airflow.local import USER
 from infra.airflow.processes import born, end_session, processes_of
 from infra.airflow.settings import SERVICES
 from tests.e2e.airflow_services import set_up
+from tests.live.world import wait_until
 from tests.ports import free_port
 
 pytestmark = pytest.mark.scheduler
@@ -130,6 +131,25 @@ def up(environment: Mapping[str, str], log: Path) -> Iterator[Local]:
     finally:
         local.down()
         end_session(local.process.pid, local.process)
+
+
+def test_a_first_experiment_is_published_and_down_stops_everything(
+    local_environment: dict[str, str], tmp_path: Path
+) -> None:
+    with up(local_environment, tmp_path / "up.log") as local:
+        passwords = local.home / "passwords.json"
+        wait_until(passwords.is_file, "a password")
+        done = subprocess.run(
+            [sys.executable, "-m", "infra.airflow.first_experiment", local.client.url,
+             str(passwords), "duration_min=10"],
+            cwd=tmp_path, env=local_environment, capture_output=True, text=True,
+            timeout=DEADLINE_S, check=False,
+        )  # fmt: skip
+        said = done.stdout + done.stderr
+        assert "the run is a success" in said, said + local.log.read_text()
+        assert (tmp_path / "first" / "published" / "report.html").is_file()
+        assert local.client.url in local.log.read_text()
+        assert local.down() == "Airflow is stopped.\n"
 
 
 def states_of(local: Local) -> dict[str, str]:

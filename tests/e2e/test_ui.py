@@ -1,14 +1,12 @@
 """The UI as people use it, in a browser: log in, trigger by form, watch, compare, open, log out.
 
-Chromium is the one of the system; the test is skipped where there is none. Screenshots of every
-step are kept in the folder of the test, or in TIDEBENCH_SCREENSHOTS.
+Chromium is the one of the system; the test is skipped where there is none.
 """
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -31,7 +29,6 @@ DEADLINE_S = 600.0
 ATTEMPTS = 4
 FORM = {"experiment": "seen", "duration_min": 4, "btu_min": 2, "seed": 5}
 UNDER_WAY = ("running", "success")  # from then on a window has its name
-Shot = Callable[[str], None]
 
 
 @pytest.fixture(scope="module")
@@ -45,18 +42,6 @@ def other(root: Path) -> None:
     """A second run, made up and published, to compare with."""
     folder = let_pass(stage(root / "seen-too"))
     publish(folder, f"sqlite:///{root / 'results.db'}")
-
-
-@pytest.fixture
-def shot(page: Page, tmp_path: Path) -> Shot:
-    folder = Path(os.environ.get("TIDEBENCH_SCREENSHOTS") or tmp_path)
-    folder.mkdir(parents=True, exist_ok=True)
-
-    def take(name: str) -> None:
-        page.wait_for_timeout(1000)
-        page.screenshot(path=folder / f"{name}.png")
-
-    return take
 
 
 def visit(page: Page, address: str, selector: str) -> None:
@@ -93,21 +78,18 @@ def fill(page: Page, field: str, text: str) -> None:
     typed.blur()
 
 
-def test_who_is_not_logged_in_is_sent_to_the_log_in(
-    airflow: Airflow, page: Page, shot: Shot
-) -> None:
+def test_who_is_not_logged_in_is_sent_to_the_log_in(airflow: Airflow, page: Page) -> None:
     visit(page, f"{airflow.url}/tidebench/", "input[name=username]")
     assert "/auth/login" in page.url
     page.fill("input[name=username]", USER)
     page.fill("input[name=password]", PASSWORD)
-    shot("1-log-in")
     page.click("button[type=submit]")
     page.wait_for_url("**/tidebench/")
     assert page.locator("h1").inner_text() == "Experiments"
 
 
 def test_a_run_is_triggered_by_its_form_and_its_windows_are_watched(
-    airflow: Airflow, page: Page, shot: Shot, root: Path
+    airflow: Airflow, page: Page, root: Path
 ) -> None:
     before = set(airflow.runs("experiment"))
     visit(page, f"{airflow.url}/dags/experiment", "button:has-text('Trigger')")
@@ -118,10 +100,8 @@ def test_a_run_is_triggered_by_its_form_and_its_windows_are_watched(
     fill(page, "seed", "5")
     page.locator("#element_controller input[role=combobox]").fill("threshold-peerj")
     page.keyboard.press("Enter")
-    shot("2-form")
     page.get_by_role("button", name="Fine tuning").click()
     fill(page, "controller_options", "scale_up_above_items = 70\n")
-    shot("3-fine-tuning")
     page.get_by_role("button", name="Trigger").last.click()
     page.wait_for_selector("[role=dialog]", state="hidden")
 
@@ -129,10 +109,9 @@ def test_a_run_is_triggered_by_its_form_and_its_windows_are_watched(
         page.wait_for_timeout(500)
     (run,) = fresh
     airflow.until("experiment", run, lambda states: states.get(("control_window", 1)) in UNDER_WAY)
-    watch_in_the_list(airflow, page, shot, run)
+    watch_in_the_list(airflow, page, run)
     windows = f"{airflow.url}/dags/experiment/runs/{run}/tasks/control_window/mapped"
     visit(page, windows, "a:has-text('window 001, minute 2 to 4')")
-    shot("4-windows")
     assert airflow.finish("experiment", run, DEADLINE_S) == "success", airflow.tail()
     asked = FORM | {
         "controller": "threshold-peerj",
@@ -141,10 +120,10 @@ def test_a_run_is_triggered_by_its_form_and_its_windows_are_watched(
     rows = read_table(root / "seen" / "published" / "runs.parquet")
     assert [row["run"] for row in rows] == [run_from_params(asked).run_id]
 
-    open_report(airflow, page, shot, run)
+    open_report(airflow, page, run)
 
 
-def watch_in_the_list(airflow: Airflow, page: Page, shot: Shot, run: str) -> None:
+def watch_in_the_list(airflow: Airflow, page: Page, run: str) -> None:
     """Airflow has the run under its name; one that failed is in the list and says why."""
     name = "seen · threshold-peerj · random_walk_1 · seed 5"
     about = airflow.ask("GET", f"/api/v2/dags/experiment/dagRuns/{quote(run)}")
@@ -154,14 +133,12 @@ def watch_in_the_list(airflow: Airflow, page: Page, shot: Shot, run: str) -> Non
     frame = experiments(page, airflow)
     refused = frame.locator("#under-way tr", has_text="unseen · nobodys")
     assert "unknown controller 'nobodys'" in refused.inner_text()
-    shot("4-under-way")
 
 
-def open_report(airflow: Airflow, page: Page, shot: Shot, run: str) -> None:
+def open_report(airflow: Airflow, page: Page, run: str) -> None:
     """From the task that published to what it has published."""
     task = f"{airflow.url}/dags/experiment/runs/{quote(run)}/tasks/publish_report/details"
     visit(page, task, "a[href$='/tidebench/files/seen/published/report.html']")
-    shot("5-links")
     report = page.locator("a[href$='/tidebench/files/seen/published/report.html']")
     report.evaluate("link => link.removeAttribute('target')")  # in this tab
     report.click()
@@ -169,11 +146,8 @@ def open_report(airflow: Airflow, page: Page, shot: Shot, run: str) -> None:
     assert page.locator("h1").inner_text() == "seen"
 
 
-def test_two_runs_are_found_compared_and_opened(
-    airflow: Airflow, page: Page, shot: Shot, other: None
-) -> None:
+def test_two_runs_are_found_compared_and_opened(airflow: Airflow, page: Page, other: None) -> None:
     frame = experiments(page, airflow)
-    shot("6-experiments")
     frame.fill("input[name=text]", "seen")
     frame.get_by_role("button", name="Filter").click()
     frame.get_by_text("2 runs", exact=True).wait_for()
@@ -182,22 +156,16 @@ def test_two_runs_are_found_compared_and_opened(
     frame.get_by_role("button", name="Compare the chosen").first.click()
     frame.get_by_text("2 runs side by side").wait_for()
     frame.locator("#curves .uplot").first.wait_for()
-    shot("7-compare")
 
     frame.locator("a[href$='/checks/seen']").click()
     frame.get_by_text(re.compile("All [0-9]+ checks of the published tables passed")).wait_for()
-    shot("9-checks")
     frame.get_by_role("link", name="data docs").first.click()
     frame.get_by_text("Expectation Validation Result").first.wait_for()
-    shot("10-data-docs")
     assert "/plugin/experiments/tidebench/files/seen" in page.url  # can be shared as it is
 
 
-def test_a_link_to_a_dag_run_leads_out_of_the_frame(
-    airflow: Airflow, page: Page, shot: Shot
-) -> None:
+def test_a_link_to_a_dag_run_leads_out_of_the_frame(airflow: Airflow, page: Page) -> None:
     frame = experiments(page, airflow)
     frame.get_by_role("link", name="DAG run").first.click()
     page.wait_for_url("**/dags/experiment/runs/**")
     assert "/plugin/" not in page.url
-    shot("11-dag-run")
