@@ -197,6 +197,7 @@ def test_where_nothing_was_published_nothing_is_found_and_nothing_made(tmp_path:
     assert find_runs(url, Query()).total == 0
     assert read_runs(url, [("a", "b")]) == [None]
     assert not (tmp_path / "none.db").exists()
+    assert change_labels(url, [("one", "cheap")], Change(archived=True), "ada") == 0
 
 
 def test_a_database_that_is_none_says_what_to_do(tmp_path: Path) -> None:
@@ -326,11 +327,6 @@ def test_publishing_again_leaves_labels_and_removing_a_run_removes_them(
         pass
     with sqlite3.connect(tmp_path / "results.db") as database:
         assert database.execute("SELECT count(*) FROM labels").fetchone() == (0,)
-
-
-def test_where_nothing_is_published_nothing_is_kept(tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path / 'new.db'}"
-    assert change_labels(url, [("one", "cheap")], Change(archived=True), "ada") == 0
 
 
 def test_tags_are_words_and_every_problem_is_told_at_once(three_runs: str) -> None:
