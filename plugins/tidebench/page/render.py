@@ -38,14 +38,15 @@ def render(name: str, content: Mapping[str, object]) -> str:
 def _environment() -> Environment:
     environment = templates_in(Path(__file__).parent / "templates")
     environment.globals.update(airflow=airflow_url(""), home=home())
-    environment.filters.update(
-        number=number, shown=shown, difference=difference, when=when, moment=moment
-    )
+    environment.filters.update(number=number, difference=difference, when=when)
     return environment
 
 
 def number(value: Any, decimals: int | None = None) -> str:
-    """A number for a reader; a dash where there is none."""
+    """A number for a reader, a mean with half the width of its interval; a dash where is none."""
+    if isinstance(value, Mean):
+        half = "" if value.half is None else f" ± {number(value.half, decimals)}"
+        return f"{number(value.mean, decimals)}{half}"
     if value is None:
         return "-"
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -53,24 +54,14 @@ def number(value: Any, decimals: int | None = None) -> str:
     return f"{value:,.{decimals}f}" if decimals is not None else f"{value:,g}"
 
 
-def shown(value: Any, decimals: int | None = None) -> str:
-    """The same of a mean, with half the width of its interval."""
-    if not isinstance(value, Mean):
-        return number(value, decimals)
-    half = "" if value.half is None else f" ± {number(value.half, decimals)}"
-    return f"{number(value.mean, decimals)}{half}"
-
-
 def difference(value: float, decimals: int | None) -> str:
     """A number with its sign."""
     return f"{value:+,.{decimals or 0}f}"
 
 
-def when(text: str | None) -> str:
-    """A moment to the minute, in UTC."""
-    return datetime.fromisoformat(text).strftime("%Y-%m-%d %H:%M") if text else "-"
-
-
-def moment(at: datetime | None) -> str:
-    """The same of a moment that is no text."""
-    return at.astimezone(UTC).strftime("%Y-%m-%d %H:%M") if at else "-"
+def when(at: datetime | str | None) -> str:
+    """A moment to the minute, in UTC; a text is ISO 8601."""
+    if not at:
+        return "-"
+    moment = datetime.fromisoformat(at) if isinstance(at, str) else at
+    return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M")
