@@ -43,9 +43,9 @@ def test_a_dag_run_that_begins_has_its_name_first_in_its_note(
 )
 def test_a_dag_run_without_parameters_is_listed_under_its_defaults(dag_id: str, name: str) -> None:
     from tidebench.naming import name_of
-    from tidebench.page.under_way import _params
+    from tidebench.page.under_way import params_of
 
-    assert name_of(dag_id, _params(SimpleNamespace(dag_id=dag_id, conf=None))) == name
+    assert name_of(dag_id, params_of(SimpleNamespace(dag_id=dag_id, conf=None))) == name
 
 
 def test_what_runs_is_listed_however_much_is_queued_after_it(
@@ -74,6 +74,6 @@ def test_what_runs_is_listed_however_much_is_queued_after_it(
     with Session(engine) as session:
         session.execute(insert(DagModel.__table__), dag)
         session.execute(insert(DagRun.__table__), dag_runs)
-        first, *others = under_way._runs(session, None, now)
+        first, *others = under_way.dag_runs(session, None, now)
     assert (first.run_id, first.state) == ("0", "running")
     assert len(others) == under_way.MOST_UNDER_WAY - 1

@@ -124,7 +124,7 @@ def test_the_list_is_sorted_end_to_end_and_earlier_runs_have_a_dash(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(render, "airflow_url", str)
-    monkeypatch.setattr(render, "_environment", render._environment.__wrapped__)
+    monkeypatch.setattr(render, "environment", render.environment.__wrapped__)
     url = f"sqlite:///{tmp_path / 'results.db'}"
     rows: dict[str, list[dict[str, Any]]] = {"runs": [], "outcomes": []}
     for name, cost, total in (("waits", 5.0, 20.5), ("serves", 9.0, 9.5), ("older", 1.0, None)):

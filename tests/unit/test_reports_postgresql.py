@@ -96,7 +96,7 @@ def test_publishing_twice_gives_the_same_rows(server: str, tmp_path: Path) -> No
 def test_a_locked_table_leaves_everything(
     server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("include.results.reports.database._WAIT_S", 2)
+    monkeypatch.setattr("include.results.reports.database.WAIT_S", 2)
     folder = let_pass(stage(tmp_path / "locked"))
     publish(folder, server)
     before = (folder / "published" / "manifest.json").read_bytes()

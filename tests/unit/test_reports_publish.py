@@ -191,7 +191,7 @@ def test_where_it_cannot_be_published_everything_is_as_it_was_and_later_it_can(
     message: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("include.results.reports.database._WAIT_S", 1)
+    monkeypatch.setattr("include.results.reports.database.WAIT_S", 1)
     before, rows = _published(published), _rows(published, "cost")
     change(published, "cost", leases=1)
     let_pass(published)

@@ -49,7 +49,8 @@ def origins_of(folder: Path, runs: Iterable[str]) -> list[Origin]:
     return [origin for store in stores if (origin := origin_of(store))]
 
 
-_WAIT_S = 10
+WAIT_S = 10
+"""For a lock or a server."""
 
 
 @contextmanager
@@ -141,12 +142,12 @@ def engine_of(database_url: str) -> Engine:
 
 
 def _patience(url: URL) -> dict[str, Any]:
-    """How long to wait for a lock or a server: seconds, unless the URL says otherwise."""
+    """How long to wait, unless the URL says otherwise."""
     if url.get_backend_name() == "sqlite":
-        return {"timeout": _WAIT_S}
+        return {"timeout": WAIT_S}
     return {
-        "connect_timeout": url.query.get("connect_timeout", _WAIT_S),
-        "options": f"-c lock_timeout={_WAIT_S}s {url.query.get('options', '')}",
+        "connect_timeout": url.query.get("connect_timeout", WAIT_S),
+        "options": f"-c lock_timeout={WAIT_S}s {url.query.get('options', '')}",
     }
 
 

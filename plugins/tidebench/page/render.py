@@ -31,15 +31,16 @@ def home() -> str:
 
 def render(name: str, content: Mapping[str, object]) -> str:
     """The page of this name."""
-    return _environment().get_template(f"{name}.html.j2").render(content)
+    return environment().get_template(f"{name}.html.j2").render(content)
 
 
 @cache
-def _environment() -> Environment:
-    environment = templates_in(Path(__file__).parent / "templates")
-    environment.globals.update(airflow=airflow_url(""), home=home())
-    environment.filters.update(number=number, difference=difference, when=when)
-    return environment
+def environment() -> Environment:
+    """The templates, with what all of them use."""
+    templates = templates_in(Path(__file__).parent / "templates")
+    templates.globals.update(airflow=airflow_url(""), home=home())
+    templates.filters.update(number=number, difference=difference, when=when)
+    return templates
 
 
 def number(value: Any, decimals: int | None = None) -> str:

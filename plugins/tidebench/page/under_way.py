@@ -65,7 +65,7 @@ class UnderWay:
 def under_way(session: Session, user: BaseUser, experiment: str = "") -> list[UnderWay]:
     """DAG runs that this user may read, running ones first; all, or those of one experiment."""
     now = datetime.now(UTC)
-    runs = [run for run in _runs(session, user, now) if experiment in ("", _experiment_of(run))]
+    runs = [run for run in dag_runs(session, user, now) if experiment in ("", _experiment_of(run))]
     keys = [(run.dag_id, run.run_id) for run in runs]
     if not keys:
         return []
@@ -80,11 +80,11 @@ def under_way(session: Session, user: BaseUser, experiment: str = "") -> list[Un
                 dag_id=run.dag_id,
                 run_id=run.run_id,
                 experiment=_experiment_of(run),
-                name=name_of(run.dag_id, _params(run)),
+                name=name_of(run.dag_id, params_of(run)),
                 state="paused" if run.is_paused and run.state != "failed" else run.state,
                 since=run.end_date or run.start_date or run.queued_at,
                 by=run.triggering_user_name or "",
-                advance=advance_of(tasks[key], now, tails[run.dag_id], _part_s(_params(run))),
+                advance=advance_of(tasks[key], now, tails[run.dag_id], _part_s(params_of(run))),
                 reason=reason,
                 task=task,
             )
@@ -92,7 +92,7 @@ def under_way(session: Session, user: BaseUser, experiment: str = "") -> list[Un
     return listed
 
 
-def _runs(session: Session, user: BaseUser, now: datetime) -> list[Any]:
+def dag_runs(session: Session, user: BaseUser, now: datetime) -> list[Any]:
     """Rows of DAG runs, the running ones first, then by time, the newest first."""
     readable = [dag for dag in OURS if may(user, "GET", dag)]
     columns = (
@@ -202,7 +202,8 @@ def _tails(session: Session, now: datetime) -> Mapping[str, Mapping[str, float]]
     return took_s
 
 
-def _params(run: Any) -> Mapping[str, Any]:
+def params_of(run: Any) -> Mapping[str, Any]:
+    """What a DAG run was asked for, defaults of its form included."""
     return {**_defaults(run.dag_id), **(run.conf or {})}
 
 
@@ -219,7 +220,7 @@ def _defaults(dag_id: str) -> Mapping[str, Any]:
 
 def _experiment_of(run: Any) -> str:
     """Empty where only a file says it."""
-    params = _params(run)
+    params = params_of(run)
     return "" if params.get("spec") else str(params.get("experiment", ""))
 
 
