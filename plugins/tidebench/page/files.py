@@ -90,7 +90,7 @@ def with_way_back(page: str, address: str, experiment: str, there: Mapping[str, 
     if there["checks"]:
         places[f"checks/{experiment}"] = "Checks"
     if there["bundle"]:
-        places[f"bundle/{experiment}.zip"] = "All as one zip"
+        places[f"bundle/{experiment}.zip"] = "Tables, as one zip"
     links = " · ".join(
         f'<a href="{escape(address)}/{path}">{text}</a>' for path, text in places.items()
     )
