@@ -18,18 +18,20 @@ def execute(
     run_id: str = "one",
     user: str | None = "someone",
     states: Mapping[str, str | None] | None = None,
+    paused: bool = False,
     xcoms: dict[str, Any] | None = None,
     **context: Any,
 ) -> Any:
     """What it returns in a DAG run of this id that somebody began, with tasks in these states.
 
-    ``xcoms`` gets what it pushes beside that.
+    DAGs that it looks up are ``paused`` or not; ``xcoms`` gets what it pushes beside its value.
     """
     whose = {"dag_id": "experiment", "run_id": run_id}
     pushed = {} if xcoms is None else xcoms
     ti = SimpleNamespace(
         **whose,
         task_id=task.task_id,
+        get_dag=lambda dag_id: SimpleNamespace(is_paused=paused),
         get_task_states=lambda **_: {run_id: states or {}},
         xcom_push=lambda key, value: pushed.update({key: value}),
     )

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -24,11 +21,12 @@ from include.model.errors import SpecError
 from include.runs.stages import run_all
 from include.testbeds import TESTBEDS
 from tests.builders import run_spec
-from tests.dags.ends import fails_for_good
+from tests.dags.ends import execute, fails_for_good
 
 RUN = run_spec(experiment="cells", controller="fixed", btu_min=1, duration_min=2)
 CELL = {"name": RUN.run_id, "runs": [RUN.to_json()]}
 DAG_RUN = f"cells.{RUN.run_id}"
+States = dict[str, str]
 
 
 @pytest.fixture
@@ -41,55 +39,39 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> RunSpec:
     return replace(RUN, testbed="slow")
 
 
-@contextmanager
-def dag_run_in(state: str | None) -> Iterator[None]:
+def known(dag_runs: States, state: str | None) -> None:
     """Airflow knows the DAG run of the cell in this state; with None it knows none."""
-    from tidebench import runs
-
-    def count(dag_id: str, run_id: str, *states: str) -> int:
-        assert (dag_id, run_id) == ("experiment", DAG_RUN)
-        return int(state in states)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(runs, "count_dag_runs", count)
-        yield
+    dag_runs.clear()
+    if state:
+        dag_runs[DAG_RUN] = state
 
 
-def context_of(*, paused: bool = False, user: str = "someone") -> Any:
-    """What a task is told."""
-    ti = SimpleNamespace(
-        get_dag=lambda dag_id: SimpleNamespace(is_paused=paused), xcom_push=lambda **_: None
-    )
-    return {"ti": ti, "dag_run": SimpleNamespace(triggering_user_name=user)}
-
-
-def trigger(state: str | None, **more: Any) -> dict[str, Any] | None:
+def trigger(dag_runs: States, state: str | None, **more: Any) -> dict[str, Any] | None:
     """What is asked of Airflow; None when the cell is left alone."""
     from airflow.sdk.exceptions import DagRunTriggerException
 
     from tidebench.runs import TriggerRun
 
+    known(dag_runs, state)
     try:
-        with dag_run_in(state):
-            TriggerRun(task_id="trigger_run", cell=CELL).execute(context_of(**more))
+        execute(TriggerRun(task_id="trigger_run", cell=CELL), **more)
     except DagRunTriggerException as asked:
         return vars(asked)
     return None
 
 
-def wait(state: str | None) -> None:
+def wait(dag_runs: States, state: str | None) -> None:
     from tidebench.runs import WaitForRun
 
-    with dag_run_in(state):
-        task = WaitForRun(task_id="wait_for_run", cell=CELL, cells=[CELL, CELL])
-        task.execute(context_of())
+    known(dag_runs, state)
+    execute(WaitForRun(task_id="wait_for_run", cell=CELL, cells=[CELL, CELL]))
 
 
 @pytest.mark.parametrize("state", [None, "failed"])
 def test_a_cell_is_triggered_under_the_id_of_its_run_and_cleared_when_it_failed(
-    data_root: Path, state: str | None
+    dag_runs: States, state: str | None
 ) -> None:
-    asked = trigger(state)
+    asked = trigger(dag_runs, state)
     assert asked is not None
     assert (asked["trigger_dag_id"], asked["dag_run_id"]) == ("experiment", DAG_RUN)
     assert asked["reset_dag_run"]
@@ -99,51 +81,55 @@ def test_a_cell_is_triggered_under_the_id_of_its_run_and_cleared_when_it_failed(
 
 
 @pytest.mark.parametrize("state", ["queued", "running"])
-def test_a_cell_that_is_under_way_is_left_alone(data_root: Path, state: str) -> None:
-    assert trigger(state) is None
+def test_a_cell_that_is_under_way_is_left_alone(dag_runs: States, state: str) -> None:
+    assert trigger(dag_runs, state) is None
 
 
-def test_a_complete_cell_is_reused_unless_its_dag_run_failed(data_root: Path) -> None:
+def test_a_complete_cell_is_reused_unless_its_dag_run_failed(
+    dag_runs: States, data_root: Path
+) -> None:
     run_all(RUN, data_root)
-    assert trigger(None) is None
-    assert trigger("success") is None
-    assert trigger("failed") is not None, "its testbed may not have been released"
+    assert trigger(dag_runs, None) is None
+    assert trigger(dag_runs, "success") is None
+    assert trigger(dag_runs, "failed") is not None, "its testbed may not have been released"
 
 
 def test_a_complete_cell_of_other_code_is_triggered_again(
-    data_root: Path, monkeypatch: pytest.MonkeyPatch
+    dag_runs: States, data_root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from include.runs import stored
 
     run_all(RUN, data_root)
     monkeypatch.setattr(stored, "code_digest", lambda _: "other code")
-    assert trigger("success") is not None
+    assert trigger(dag_runs, "success") is not None
 
 
-def test_a_paused_dag_is_an_error_and_no_endless_wait(data_root: Path) -> None:
+def test_a_paused_dag_is_an_error_and_no_endless_wait(dag_runs: States) -> None:
     with fails_for_good(match=r"experiment is paused.*unpause it"):
-        trigger(None, paused=True)
+        trigger(dag_runs, None, paused=True)
 
 
-def test_dags_test_does_not_wait_for_what_nobody_begins(data_root: Path) -> None:
+def test_dags_test_does_not_wait_for_what_nobody_begins(dag_runs: States, data_root: Path) -> None:
     with fails_for_good(match="choose task for each_cell"):
-        trigger(None, user="dag_test")
+        trigger(dag_runs, None, user="dag_test")
     run_all(RUN, data_root)
-    assert trigger(None, user="dag_test") is None
+    assert trigger(dag_runs, None, user="dag_test") is None
 
 
-def test_waiting_ends_when_the_dag_run_has_ended_and_the_cell_is_complete(data_root: Path) -> None:
+def test_waiting_ends_when_the_dag_run_has_ended_and_the_cell_is_complete(
+    dag_runs: States, data_root: Path
+) -> None:
     run_all(RUN, data_root)
-    wait("success")
-    wait(None)
+    wait(dag_runs, "success")
+    wait(dag_runs, None)
 
 
 @pytest.mark.parametrize("state", ["failed", "success", None])
 def test_a_cell_that_its_dag_run_did_not_measure_fails_with_what_to_do(
-    data_root: Path, state: str | None
+    dag_runs: States, state: str | None
 ) -> None:
     with fails_for_good(match=f"(?s){DAG_RUN}.*clear the trigger task"):
-        wait(state)
+        wait(dag_runs, state)
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in SPECS.glob("*.yaml")))
