@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from include.experiment.params import run_from_params
 from include.runs.measurements.rows import TABLES
-from tests.dags.ends import fails_for_good
-
-CONTEXT: Any = {"dag_run": SimpleNamespace(dag_id="experiment_batch", run_id="by hand")}
+from tests.dags.ends import execute, fails_for_good
 
 
 @pytest.fixture
@@ -43,7 +40,7 @@ def test_a_cell_writes_the_measured_tables(cell: dict[str, object], data_root: P
     from tidebench.batch import MeasureCell
 
     task = MeasureCell(task_id="measure_cell", cell=cell)
-    task.execute(CONTEXT)
+    execute(task)
     tables = {Path(dataset.name).name for dataset in task.outlets}
     assert {"queue", "decision", "run", "lease"} <= tables <= set(TABLES)
     assert all(Path(dataset.name).is_dir() for dataset in task.outlets)
@@ -54,7 +51,7 @@ def test_nothing_is_looked_for_where_nobody_collects_it(cell: dict[str, object])
     from tidebench.batch import MeasureCell
 
     task = MeasureCell(task_id="measure_cell", cell=cell)
-    task.execute(CONTEXT)
+    execute(task)
     assert task.outlets == []
 
 
@@ -69,7 +66,7 @@ def test_what_failed_has_read_and_written_nothing_more(
     staged.write_bytes(b"no Parquet file")
     task = CheckTables(task_id="check_tables", experiment="seen")
     with fails_for_good():
-        task.execute(CONTEXT)
+        execute(task)
     assert task.outlets == []
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.dags.ends import fails_for_good, is_skipped
+from tests.dags.ends import execute, fails_for_good, is_skipped
 
 
 @pytest.fixture
@@ -25,26 +26,26 @@ def dead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def context(**params: object) -> dict[str, object]:
-    return {"params": {"after_min": 10, "remove": False, **params}}
+def run(task: Any, **params: object) -> Any:
+    return execute(task, params={"after_min": 10, "remove": False, **params})
 
 
 def test_dead_runs_are_listed_and_stay(dead: Path) -> None:
     from tidebench.reap import CheckLeases, ReleaseDead
 
-    assert CheckLeases(task_id="check_leases").execute(context()) == 1
-    assert CheckLeases(task_id="check_leases").execute(context(after_min=100)) == 0
+    assert run(CheckLeases(task_id="check_leases")) == 1
+    assert run(CheckLeases(task_id="check_leases"), after_min=100) == 0
     with is_skipped(match="only listed"):
-        ReleaseDead(task_id="release_dead").execute(context())
+        run(ReleaseDead(task_id="release_dead"))
     assert dead.is_dir()
 
 
 def test_what_dead_runs_hold_is_given_back_when_the_run_of_the_dag_says_so(dead: Path) -> None:
     from tidebench.reap import ReleaseDead
 
-    assert ReleaseDead(task_id="release_dead").execute(context(after_min=100, remove=True)) == 0
+    assert run(ReleaseDead(task_id="release_dead"), after_min=100, remove=True) == 0
     assert dead.is_dir()
-    assert ReleaseDead(task_id="release_dead").execute(context(remove=True)) == 1
+    assert run(ReleaseDead(task_id="release_dead"), remove=True) == 1
     assert not dead.exists()
 
 
@@ -54,5 +55,5 @@ def test_nobody_is_dead_after_less_than_a_minute(dead: Path, after_min: float) -
 
     for task in (CheckLeases(task_id="check_leases"), ReleaseDead(task_id="release_dead")):
         with fails_for_good(match="after_min must be at least 1, got"):
-            task.execute(context(after_min=after_min, remove=True))
+            run(task, after_min=after_min, remove=True)
     assert dead.is_dir()
