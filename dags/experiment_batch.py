@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from airflow.sdk import dag, task_group
+from airflow.sdk import dag, task, task_group
 
 from include.experiment.form import batch_params
 from tidebench import batch, locks, runs, spark, tasks
@@ -41,8 +41,12 @@ def experiment_batch() -> None:
         trigger = runs.TriggerRun(task_id="trigger_run", cell=cell, **batch.NAMED)
         trigger >> runs.WaitForRun(task_id="wait_for_run", cell=cell, cells=cells, **batch.NAMED)
 
+    @task.branch
+    def choose_way(way: str) -> str:
+        return WAYS[way]
+
     triggered = cell_run.expand(cell=cells)
-    choose = batch.ChooseWay(task_id="choose_way", way=resolve.output["way"], tasks=WAYS)
+    choose = choose_way(resolve.output["way"])
     build = spark.BuildTables(task_id="build_tables", cells=cells, **OF, **batch.COMPLETE)
     check = tasks.CheckTables(task_id="check_tables", **OF)
     publish = tasks.PublishReport(task_id="publish_report", cells=cells, **OF)

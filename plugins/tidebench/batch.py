@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk import BaseBranchOperator, BaseOperator
+from airflow.sdk import BaseOperator
 from airflow.sdk.exceptions import AirflowFailException
 
 from tidebench.lineage import MEASURED, files
@@ -55,23 +55,6 @@ class ResolveMatrix(BaseOperator):
         context["ti"].xcom_push(key="experiment", value=runs[0].experiment)
         context["ti"].xcom_push(key="way", value=way)
         return [{"name": run.run_id, "runs": [run.to_json()]} for run in runs]
-
-
-class ChooseWay(BaseBranchOperator):
-    """Go on with the tasks that measure cells in the chosen way, and skip the others.
-
-    ``way`` is the name of the way, ``tasks`` the task of each.
-    """
-
-    template_fields: Sequence[str] = ("way",)
-
-    def __init__(self, *, way: str, tasks: Mapping[str, str], **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.way = way
-        self.tasks = tasks
-
-    def choose_branch(self, context: Context) -> str:
-        return self.tasks[self.way]
 
 
 class MeasureCell(TidebenchOperator):
