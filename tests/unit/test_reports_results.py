@@ -19,6 +19,7 @@ from include.results.reports.results import FILTERS, ORDERS, PAGE_RUNS, Query, f
 from include.runs.measurements.origin import DagRun, Origin
 from tests.builders_staged import RUN, let_pass, stage, tables_of
 from tests.problems import problems_told
+from tidebench.page.listing import runs_csv
 
 
 @pytest.fixture(scope="module")
@@ -181,6 +182,7 @@ def test_pages_follow_each_other(tmp_path: Path, url: str) -> None:
     assert pages[0].pages == 2
     seeds = [row["seed"] for page in pages for row in page.runs]
     assert seeds == sorted(seeds, reverse=True)
+    assert len(runs_csv(many, Query(page=2)).splitlines()) == 1 + PAGE_RUNS + 2
 
 
 def test_one_run_is_read_with_its_tables(url: str) -> None:

@@ -102,8 +102,8 @@ class FoundRuns:
         return max(1, -(-self.total // PAGE_RUNS))
 
 
-def find_runs(database_url: str, query: Query) -> FoundRuns:
-    """Runs with their outcome, 50 a page; nothing where nothing was ever published.
+def find_runs(database_url: str, query: Query, per_page: int = PAGE_RUNS) -> FoundRuns:
+    """Runs with their outcome, page by page; nothing where nothing was ever published.
 
     Raises PublishError when the database cannot be read.
     """
@@ -116,7 +116,7 @@ def find_runs(database_url: str, query: Query) -> FoundRuns:
         shape, values = _asked(replace(query, equal=equal))
         (counted,) = _rows(connection, "runs", shape | {"counted": True}, values)
         chosen = _rows(connection, "choices", {"columns": CHOICES})
-        place = {"limit": PAGE_RUNS, "offset": PAGE_RUNS * (max(query.page, 1) - 1)}
+        place = {"limit": per_page, "offset": per_page * (max(query.page, 1) - 1)}
         return FoundRuns(
             runs=_rows(connection, "runs", shape, {**values, **place}),
             total=counted["runs"],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -69,13 +70,9 @@ def runs_list(database_url: str, root: Path, query: Query) -> Mapping[str, objec
 
 def runs_csv(database_url: str, query: Query) -> str:
     """Every run that matches, one a line, in the order of the list; empty where none does."""
-    first = find_runs(database_url, replace(query, page=1))
-    others = (
-        find_runs(database_url, replace(query, page=page)) for page in range(2, first.pages + 1)
-    )
-    columns = list(first.runs[0]) if first.runs else []
-    rows = (row for runs_page in (first, *others) for row in runs_page.runs)
-    return csv_text(columns, ([_inert(row[name]) for name in columns] for row in rows))
+    runs = find_runs(database_url, replace(query, page=1), per_page=sys.maxsize).runs
+    columns = list(runs[0]) if runs else []
+    return csv_text(columns, ([_inert(row[name]) for name in columns] for row in runs))
 
 
 def _inert(value: Any) -> Any:
