@@ -6,16 +6,20 @@ import ast
 import hashlib
 import platform
 import subprocess
+import sysconfig
 from collections.abc import Collection, Iterator
 from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 PACKAGES = ("numpy", "numba", "pyarrow", "pydantic")
 COMPUTES = ("experiment", "files", "model", "runs", "testbeds", "workloads")
-"""Folders of include/ that decide what is measured in every run; of controllers/ only what the
-controllers of a run import counts, and the others only read what was measured."""
+"""Folders of include/ that decide what is measured in every run. Of controllers/ count ``ACTS`` and
+what the controllers of a run import; the others only read what was measured."""
+ACTS = tuple(f"include.controllers.{name}" for name in ("building", "deployment", "failures"))
+"""Modules of controllers/ that act in every run, whatever controls it."""
 INCLUDE = Path(__file__).resolve().parents[1]
 COMMIT = INCLUDE.with_name("git_commit")
 """The commit of a copy of the code that is no clone (include/runs/spark/points.py)."""
@@ -40,8 +44,9 @@ def trunk_digest() -> str:
     total = hashlib.sha256(repr([platform.python_version(), *_package_versions()]).encode())
     for path in sorted(path for folder in COMPUTES for path in (INCLUDE / folder).rglob("*.*")):
         if path.suffix in (".py", ".java", ".yaml", ".csv") and path.parent.name != "specs":
-            total.update(path.relative_to(INCLUDE).as_posix().encode() + b"\0")
-            total.update(hashlib.sha256(path.read_bytes()).digest())
+            _add(total, path.relative_to(INCLUDE).as_posix(), path)
+    for module, path in sorted(modules_behind(*ACTS).items()):
+        _add(total, module, path)
     return total.hexdigest()
 
 
@@ -57,31 +62,48 @@ def _controller_digest(name: str) -> str:
     about = (cls.__module__, cls.__qualname__, sorted(options.items()))
     total = hashlib.sha256(repr((*about, registered.pays_by_btu, registered.needs_peak)).encode())
     for module, path in sorted(modules_behind(cls.__module__).items()):
-        total.update(module.encode() + b"\0" + hashlib.sha256(path.read_bytes()).digest())
+        _add(total, module, path)
     return total.hexdigest()
 
 
-def modules_behind(module: str) -> dict[str, Path]:
-    """The file of a module and of all that it imports from its own package, by name.
+def _add(total: Any, name: str, path: Path) -> None:
+    total.update(name.encode() + b"\0" + hashlib.sha256(path.read_bytes()).digest())
 
-    Of this project only controllers are followed: the rest is in `trunk_digest`, and the list of
-    all controllers in include/controllers/__init__.py decides nothing.
+
+def modules_behind(*modules: str) -> dict[str, Path]:
+    """The files of modules and of what they import, by name: controllers of this project, and what
+    lies in the package of a user's module or beside that.
+
+    The rest of this project is in `trunk_digest`, and the list of all controllers in
+    include/controllers/__init__.py decides nothing. Beside an installed package lie others.
     """
-    top = module.partition(".")[0]
-    within = "include.controllers." if top == "include" else top
     files: dict[str, Path] = {}
-    waiting = [module]
+    own = {module.partition(".")[0] for module in modules} - {INCLUDE.name}
+    places = {_place_of(top) for top in own} - {None, *map(Path, sysconfig.get_paths().values())}
+    waiting = [*modules]
     while waiting:
         name = waiting.pop()
-        if name in files or not (name == within or name.startswith(f"{within.rstrip('.')}.")):
+        top = name.partition(".")[0]
+        is_ours = name.startswith("include.controllers.")
+        is_own = top in own or (top != INCLUDE.name and places and _place_of(top) in places)
+        if name in files or not (is_ours or is_own):
             continue
         if (path := _source_of(name)) is not None:
             files[name] = path
             package = name if path.name == "__init__.py" else name.rpartition(".")[0]
             waiting += _imports(path, package)
-            if top != "include":
+            if is_own:
                 waiting.append(name.rpartition(".")[0])
     return files
+
+
+@cache
+def _place_of(top: str) -> Path | None:
+    """The folder that a package or module lies in; None where it has no source."""
+    path = _source_of(top) if top else None
+    if path is None:
+        return None
+    return path.parents[1] if path.name == "__init__.py" else path.parent
 
 
 def _source_of(module: str) -> Path | None:

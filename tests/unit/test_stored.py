@@ -6,6 +6,7 @@ What is damaged is named, and measured again with the same bytes; a live run is 
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import time
 from dataclasses import replace
@@ -204,7 +205,7 @@ def test_a_package_of_another_version_is_other_code(monkeypatch):
 
 
 def test_an_edited_controller_makes_only_its_own_runs_stale(tmp_path, monkeypatch):
-    """A package of a user's own: an edit of a helper counts, one of a file beside it does not."""
+    """Of a user's own: an edit of what it imports counts, from its package or from beside it."""
     package = tmp_path / "edited_package"
     package.mkdir()
     (package / "__init__.py").write_text("")
@@ -213,11 +214,13 @@ def test_an_edited_controller_makes_only_its_own_runs_stale(tmp_path, monkeypatc
     (package / "mine.py").write_text(
         "from dataclasses import dataclass\n"
         "from include.controllers.fixed import Fixed\n"
+        "from edited_beside import EACH\n"
         "from .rule import LIMIT\n"
         "@dataclass(frozen=True, kw_only=True)\n"
         "class Mine(Fixed):\n"
-        "    limit: int = LIMIT\n"
+        "    limit: int = LIMIT * EACH\n"
     )
+    (tmp_path / "edited_beside.py").write_text("EACH = 1\n")
     monkeypatch.syspath_prepend(str(tmp_path))
 
     def of_both():
@@ -227,15 +230,35 @@ def test_an_edited_controller_makes_only_its_own_runs_stale(tmp_path, monkeypatc
     before = of_both()
     (package / "other.py").write_text("# nobody imports this\n")
     assert of_both() == before
-    (package / "rule.py").write_text("LIMIT = 2\n")
-    assert of_both()[0] != before[0]
-    assert of_both()[1] == before[1]
+    for edited in (package / "rule.py", tmp_path / "edited_beside.py"):
+        edited.write_text(edited.read_text() + "# other\n")
+        assert of_both()[0] != before[0]
+        assert of_both()[1] == before[1]
+        before = of_both()
 
 
-def test_of_a_controller_here_count_its_family_and_what_that_imports():
+def test_of_a_controller_count_its_family_and_what_that_imports_of_ours(tmp_path, monkeypatch):
     behind = versions.modules_behind("include.controllers.tide.controller")
     assert {"include.controllers.tide.loss", "include.controllers.plan"} <= behind.keys()
     assert not [name for name in behind if "fugu" in name or name == "include.controllers"]
+    (tmp_path / "with_a_plan.py").write_text("import numpy\nfrom include.controllers import plan\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    own = versions.modules_behind("with_a_plan").keys()
+    assert {"with_a_plan", "include.controllers.plan"} <= own
+    assert not [name for name in own if name.startswith(("numpy", "include.model"))]
+    installed = versions.modules_behind("jinja2.utils")  # imports markupsafe, installed beside it
+    assert {name.partition(".")[0] for name in installed} == {"jinja2"}
+
+
+def test_what_acts_in_every_run_counts_in_every_run():
+    """What the folders that take part import of controllers, but for their list."""
+    asked = set()
+    for folder in versions.COMPUTES:
+        for path in (versions.INCLUDE / folder).rglob("*.py"):
+            asked |= set(re.findall(r"include\.controllers\.\w+", path.read_text()))
+    counted = versions.modules_behind(*versions.ACTS).keys()
+    assert "include.controllers.deployment" in asked & counted
+    assert asked - counted == {"include.controllers.registry"}
 
 
 def test_the_digest_costs_next_to_nothing():

@@ -113,3 +113,12 @@ def test_a_master_that_is_none_is_told_before_a_run_is_forgotten(tmp_path):
     said("run", spec, "--root", tmp_path)
     assert "no master of Spark" in refused("run", spec, "--root", tmp_path, "--fresh", "--on", "x")
     assert "reused" in said("run", spec, "--root", tmp_path)
+
+
+def test_workers_get_what_an_own_controller_imports_from_beside_it(tmp_path, monkeypatch):
+    (tmp_path / "rule_of_one.py").write_text("from limit_of_one import LIMIT\n")
+    (tmp_path / "limit_of_one.py").write_text("import numpy\nLIMIT = 1\n")
+    (tmp_path / "of_nobody.py").write_text("")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    files = {tmp_path / "rule_of_one.py", tmp_path / "limit_of_one.py"}
+    assert spark.user_roots(["rule_of_one:Rule", "btu"]) == dict.fromkeys(files, tmp_path)

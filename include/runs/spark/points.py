@@ -22,7 +22,7 @@ from include.controllers import CONTROLLERS
 from include.experiment.spec import RunSpec
 from include.runs.batch import RunResult, run_batch
 from include.runs.spark.session import spark_session
-from include.runs.versions import COMMIT, INCLUDE, versions
+from include.runs.versions import COMMIT, INCLUDE, modules_behind, versions
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -147,11 +147,12 @@ def _let_workers_find_this_code(
 
 
 def user_roots(controllers: Iterable[str]) -> dict[Path, Path]:
-    """Packages and modules that controllers of a user's own lie in, each with its folder."""
+    """Packages and modules that controllers of a user's own lie in or import from beside them, each
+    with its folder."""
     roots = {}
-    for name in controllers:
-        top = CONTROLLERS.path_of(name).partition(":")[0].partition(".")[0]
-        spec = find_spec(top) if top else None
+    own = [path.partition(":")[0] for path in map(CONTROLLERS.path_of, controllers) if path]
+    for top in {module.partition(".")[0] for module in (*own, *modules_behind(*own))}:
+        spec = find_spec(top)
         if spec and spec.origin and top != INCLUDE.name:
             source = Path(spec.origin)
             root = source.parent if source.name == "__init__.py" else source
