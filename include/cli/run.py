@@ -56,14 +56,18 @@ def run(
     from include.experiment.params import spec_path
     from include.experiment.size import size_of
     from include.runs.batch import require_complete, run_batch
-    from include.runs.spark.session import require_master
     from include.runs.stages import forget
     from include.runs.stored import mark_asked
     from include.testbeds import TESTBEDS
 
     # Nothing starts before every point is known to be right.
     points = runs_of(spec_path(str(spec)))
-    require_master(on or None)
+    if on:
+        from include.runs.spark.session import require_master
+        from include.runs.spark.sweep import require_virtual, sweep
+
+        require_master(on)
+        require_virtual(points)
     if (size := size_of(points)).is_large:
         typer.echo(size)
     if any(TESTBEDS[point.testbed].real_time for point in points):
@@ -76,8 +80,6 @@ def run(
     folder = root / points[0].experiment
     mark_asked(folder, (point.run_id for point in points))
     if on:
-        from include.runs.spark.sweep import sweep
-
         results = sweep(points, root, master=on, say=typer.echo)
     else:
         progress = Progress(len(points))

@@ -34,9 +34,11 @@ class ResolvePoints(TidebenchOperator):
 
     def execute(self, context: Context) -> str:
         from include.experiment.matrix import runs_in_file
+        from include.runs.spark.sweep import require_virtual
 
         with without_vain_retries():
             points = runs_in_file(spec_file(self.spec))
+            require_virtual(points)
         self.log.info("tidebench: %d points to measure", len(points))
         context["ti"].xcom_push(key="run_ids", value=[point.run_id for point in points])
         return points[0].experiment

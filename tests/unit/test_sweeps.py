@@ -18,6 +18,7 @@ from include.runs.batch import RunResult, run_batch
 from include.runs.spark import points as spark
 from include.runs.spark import sweep as module
 from include.runs.spark.sweep import STATUS, status_of, sweep
+from include.testbeds import TESTBEDS
 from tests.builders import run_spec
 from tests.command_line import refused, said
 from tests.problems import problems_told
@@ -107,11 +108,17 @@ def test_statuses_are_on_disk_before_a_sweep_ends_and_it_says_how_long_it_takes(
     assert heads == ["[1/4", "[2/4, 0.7 min left", "[3/4, 0.3 min left"]
 
 
-def test_a_master_that_is_none_is_told_before_a_run_is_forgotten(tmp_path):
+def test_what_spark_cannot_measure_is_told_before_a_run_is_forgotten(tmp_path, monkeypatch):
     spec = tmp_path / "mine.yaml"
     spec.write_text("{name: mine, controllers: fixed, patterns: constant, duration_min: 1}")
+    fresh = "run", spec, "--root", tmp_path, "--fresh", "--on"
     said("run", spec, "--root", tmp_path)
-    assert "no master of Spark" in refused("run", spec, "--root", tmp_path, "--fresh", "--on", "x")
+    assert "no master of Spark" in refused(*fresh, "x")
+    with monkeypatch.context() as patch:
+        patch.setitem(TESTBEDS, "simulated", replace(TESTBEDS["simulated"], real_time=True))
+        assert "no run in real time (simulated); leave --on out" in refused(*fresh, "local[2]")
+        with pytest.raises(SpecError, match="no run in real time"):
+            sweep([POINT], tmp_path, say=print)
     assert "reused" in said("run", spec, "--root", tmp_path)
 
 

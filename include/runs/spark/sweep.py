@@ -12,9 +12,11 @@ from typing import Any
 from include.experiment.spec import RunSpec
 from include.files.whole import csv_text, write_bytes
 from include.model.compliance import LEVEL_NAMES
+from include.model.errors import SpecError
 from include.runs.batch import RunResult
 from include.runs.measurements.origin import BY_HAND, DagRun, mark_origin
 from include.runs.measurements.store import RunStore
+from include.testbeds import TESTBEDS
 
 STATUS = "sweep_status.csv"
 COLUMNS = (
@@ -38,9 +40,11 @@ def sweep(
 
     Their statuses are also written to ``<root>/<experiment>/sweep_status.csv``, every few seconds
     and however the sweep ends. Started again, it reuses what is complete. ``by`` is who measures.
+    Raises SpecError for runs in real time.
     """
     from include.runs.spark.points import measure_points
 
+    require_virtual(points)
     root = root.resolve()
     progress = _Progress(points, root / points[0].experiment, say, by)
     try:
@@ -50,6 +54,14 @@ def sweep(
         took_s = time.perf_counter() - progress.started_s
         say(_summary(results, len(points), took_s, progress.status_csv))
     return results
+
+
+def require_virtual(points: Sequence[RunSpec]) -> None:
+    """Raise SpecError for runs in real time, which Spark would measure several at once on one
+    testbed; a worker that it ends gives back nothing of what its run holds."""
+    if slow := sorted({point.testbed for point in points if TESTBEDS[point.testbed].real_time}):
+        how = "leave --on out, or take the DAG experiment_batch"
+        raise SpecError("sweep", [f"Spark measures no run in real time ({', '.join(slow)}); {how}"])
 
 
 def status_of(result: RunResult) -> Mapping[str, Any]:
