@@ -12,6 +12,7 @@ from typing import Any, get_args, get_type_hints
 import yaml
 from pydantic import TypeAdapter, ValidationError
 
+from include.files.plain_yaml import read_yaml
 from include.model.errors import SpecError, unknown_name
 
 SETTING = "setting"
@@ -31,7 +32,7 @@ def parsed_options(pairs: Iterable[str], source: str = "--set") -> dict[str, Any
             problems.append(f"{name.strip()} is given twice; give it once")
             continue
         try:
-            options[name.strip()] = yaml.safe_load(text)
+            options[name.strip()] = read_yaml(text)
         except yaml.YAMLError:
             problems.append(f"{pair!r} has no value that YAML can read; put it in quotes")
     if problems:

@@ -299,8 +299,8 @@ def test_what_the_command_cannot_do_is_said(
 
 
 def test_options_are_read_as_yaml_reads_them() -> None:
-    assert parsed_options([" a = 0.35", "b=24", "c=when_empty", "d=x=1"]) == {
-        "a": 0.35, "b": 24, "c": "when_empty", "d": "x=1",
+    assert parsed_options([" a = 0.35", "b=24", "c=when_empty", "d=x=1", "e=2026-13-45"]) == {
+        "a": 0.35, "b": 24, "c": "when_empty", "d": "x=1", "e": "2026-13-45",
     }  # fmt: skip
 
 
