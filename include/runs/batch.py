@@ -23,7 +23,7 @@ from include.experiment.spec import RunSpec
 from include.files.whole import write_bytes
 from include.model.compliance import LEVEL_NAMES
 from include.model.errors import ControllerFailed, SetupError, TestbedError, TidebenchError
-from include.runs.stages import run_all, run_alone, store_of, stored_state
+from include.runs.stages import provision, run_alone, run_provisioned, store_of, stored_state
 from include.runs.stored import Stored
 from include.testbeds import TESTBEDS
 
@@ -159,10 +159,8 @@ def measured(spec: RunSpec, root: Path, window: Window = lambda _, __: None) -> 
             if (reused := _reused(spec, root)) is not None:  # somebody else was at it
                 store_of(spec, root).remove_windows(commits=False)  # or died before it did this
                 return reused
-            stored = stored_state(spec, root).value
-            if damage := store_of(spec, root).damage(spec.windows):
-                stored = f"{stored}: {damage}"
-            summaries = tuple(run_all(spec, root, partial(window, spec)))
+            stored = provision(spec, root)
+            summaries = tuple(run_provisioned(spec, root, partial(window, spec)))
     except Exception as error:
         return RunResult(spec=spec, outcome="failed", error=_reason(error, spec, root))
     took_s = time.perf_counter() - started_s

@@ -18,7 +18,7 @@ from include.model.compliance import LEVELS
 from include.runs.advice import NO_CHANGES, Advice, advice_rows
 from include.runs.loop import Loop, Tick
 from include.runs.trace import decision_rows
-from include.testbeds.base import ACTS, Leasing
+from include.testbeds.base import ACTS
 
 FAILED = "advisors_failed"
 """In the summary of a window, where an advisor did."""
@@ -116,14 +116,6 @@ class Session:
     def close(self) -> None:
         """Let go of what this process holds; what is leased stays for the next one."""
         self.loop.testbed.close()
-
-    def give_back(self) -> None:
-        """End the run on its testbed, and whatever is leased for it."""
-        testbed = self.loop.testbed
-        if isinstance(testbed, Leasing):
-            testbed.give_back()
-        else:
-            testbed.close()
 
 
 def _packed(plain: Any) -> np.ndarray:

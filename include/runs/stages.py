@@ -31,9 +31,17 @@ from include.runs.measurements.store import COMMITTED, Columns, RunStore
 from include.runs.measurements.summaries import summarised
 from include.runs.measurements.variant import conditions_of, variant_of
 from include.runs.session import Session
-from include.runs.stored import Stored, find_stored, is_of_other_code, is_of_this_code, mark_code
+from include.runs.stored import (
+    Stored,
+    find_stored,
+    is_of_other_code,
+    is_of_this_code,
+    mark_code,
+    stored_run,
+)
 from include.runs.versions import versions
 from include.testbeds import TESTBEDS
+from include.testbeds.base import Leasing
 
 ONCE_PER_RUN = ("run", "operator", "price", "billing", "lease")
 PER_WINDOW = tuple(table for table in TABLES if table not in ONCE_PER_RUN)
@@ -53,11 +61,12 @@ def run_alone(spec: RunSpec, root: Path) -> AbstractContextManager[None]:
     return alone(root / spec.experiment, spec.run_id)
 
 
-def provision(spec: RunSpec, root: Path, by: DagRun = BY_HAND) -> Run:
+def provision(spec: RunSpec, root: Path, by: DagRun = BY_HAND) -> str:
     """Look everything up and store it as run.json; nothing is stored when the spec is wrong.
 
     Results that other code has stored are removed, as are those of an interrupted run whose hosts
-    were given back. Unless the run is complete, ``by`` is who measures it.
+    were given back. Unless the run is complete, ``by`` is who measures it. Returns what was found,
+    for a person.
 
     Raises SpecError with every problem, StoreError when the folder holds another run, or a complete
     one that other code has measured in real time.
@@ -66,8 +75,9 @@ def provision(spec: RunSpec, root: Path, by: DagRun = BY_HAND) -> Run:
         return _provision(spec, root, by)
 
 
-def _provision(spec: RunSpec, root: Path, by: DagRun) -> Run:
+def _provision(spec: RunSpec, root: Path, by: DagRun) -> str:
     run, store, stored = _inspected(spec, root)
+    found: str = stored.value
     if stored is Stored.OTHER_INPUTS:
         raise StoreError(
             f"{store.home} holds a run of the same spec with other inputs (a file that it names "
@@ -81,13 +91,14 @@ def _provision(spec: RunSpec, root: Path, by: DagRun) -> Run:
             )
         forget(spec, root)
     if stored is Stored.DAMAGED:
+        damage = store.damage(spec.windows)
         if TESTBEDS[spec.testbed].real_time:
             raise StoreError(
-                f"{store.home} is damaged ({store.damage(spec.windows)}), and measuring it again "
-                f"takes as long as it did. {command('remove', store.folder, store.run_id)} removes "
-                "it; then run it again"
+                f"{store.home} is damaged ({damage}), and measuring it again takes as long as it "
+                f"did. Remove it ({command('remove', store.folder, store.run_id)}) and run it again"
             )
         forget(spec, root)
+        found = f"{found}: {damage}"
     if stored is Stored.BEGUN and _is_given_back(run, store):
         forget(spec, root)
     mark_code(store, spec)
@@ -95,7 +106,7 @@ def _provision(spec: RunSpec, root: Path, by: DagRun) -> Run:
         mark_origin(store, by)
     write_bytes(store.run_json, run.to_json().encode())
     store.traceback.unlink(missing_ok=True)
-    return run
+    return found
 
 
 def stored_state(spec: RunSpec, root: Path) -> Stored:
@@ -115,9 +126,8 @@ def outdated_runs(folder: Path) -> list[str]:
         if is_of_other_code(store):
             of_code.append(store.run_id)
             continue
-        with suppress(ValueError, OSError):  # what is damaged says so elsewhere
-            run = Run.from_json(store.run_json.read_text(encoding="utf-8"))
-            if _has_other_inputs(run.spec, store):
+        with suppress(StoreError, OSError):  # what is damaged says so elsewhere
+            if _has_other_inputs(stored_run(store).spec, store):
                 of_files.append(store.run_id)
     reasons = {
         "measured by other code": of_code,
@@ -147,25 +157,18 @@ def _inspected(spec: RunSpec, root: Path) -> tuple[Run, RunStore, Stored]:
     return run, store, find_stored(run, store)
 
 
-def holds_other_inputs(run: Run, root: Path) -> bool:
-    """Whether the run's folder was provisioned for the same spec with other inputs."""
-    run_json = store_of(run.spec, root).run_json
-    return run_json.is_file() and run_json.read_text(encoding="utf-8") != run.to_json()
-
-
 def deploy(spec: RunSpec, root: Path) -> None:
     """Start the first instances before anything arrives, and store the state at second 0.
 
     What is deployed stays as it is: on real hosts, doing it again would end it.
     """
     with run_alone(spec, root):
-        if session := _deployed(spec, root):
+        if session := _deployed(load_run(spec, root), store_of(spec, root)):
             session.close()
 
 
-def _deployed(spec: RunSpec, root: Path) -> Session | None:
+def _deployed(run: Run, store: RunStore) -> Session | None:
     """The session at second 0, None if it was deployed before."""
-    run, store = load_run(spec, root), store_of(spec, root)
     if is_deployed(store):
         return None
     store.remove_windows(commits=True)  # of a run whose removal was interrupted
@@ -182,16 +185,19 @@ def is_deployed(store: RunStore) -> bool:
 
 def replay_arrivals(spec: RunSpec, root: Path) -> None:
     """Make the arrivals ready: the levels that every source will follow, as a file."""
-    run, store = load_run(spec, root), store_of(spec, root)
+    _write_arrivals(load_run(spec, root), store_of(spec, root))
+
+
+def _write_arrivals(run: Run, store: RunStore) -> None:
     write_bytes(store.home / "arrivals.csv", _arrivals_csv(run))
 
 
 def load_run(spec: RunSpec, root: Path) -> Run:
-    """The stored run. Raises StoreError when it was not provisioned."""
-    path = store_of(spec, root).run_json
-    if not path.is_file():
-        raise StoreError(f"{path} is missing; run provision_testbed first")
-    return Run.from_json(path.read_text(encoding="utf-8"))
+    """The stored run. Raises StoreError when it was not provisioned, or cannot be read."""
+    store = store_of(spec, root)
+    if not store.run_json.is_file():
+        raise StoreError(f"{store.run_json} is missing; run provision_testbed first")
+    return stored_run(store)
 
 
 def window_reached(spec: RunSpec, root: Path, window: int) -> bool:
@@ -217,7 +223,8 @@ def control_windows(
 def _windows(
     spec: RunSpec, root: Path, first: int, last: int, report: Report, session: Session | None = None
 ) -> Iterator[dict[str, Any]]:
-    store, run, measured = store_of(spec, root), None, list[Window]()
+    store, measured = store_of(spec, root), list[Window]()
+    run = session.run_of if session else None
     committed_s = time.monotonic()
     for number in range(first, last + 1):
         if store.commit(number).is_file():
@@ -249,10 +256,19 @@ def run_all(
     """Every stage of a run in one process, with the same bytes as task by task."""
     with run_alone(spec, root):
         provision(spec, root, by)
+        return run_provisioned(spec, root, report)
+
+
+def run_provisioned(
+    spec: RunSpec, root: Path, report: Report = lambda _: None
+) -> list[dict[str, Any]]:
+    """Every stage after the first; returns the summaries of all windows."""
+    with run_alone(spec, root):
         try:
-            replay_arrivals(spec, root)
+            run, store = load_run(spec, root), store_of(spec, root)
+            _write_arrivals(run, store)
             # Deployed last: nothing that can fail comes between.
-            return list(_windows(spec, root, 0, spec.windows - 1, report, _deployed(spec, root)))
+            return list(_windows(spec, root, 0, spec.windows - 1, report, _deployed(run, store)))
         finally:
             release(spec, root)
 
@@ -261,7 +277,10 @@ def release(spec: RunSpec, root: Path) -> None:
     """Give back whatever the run still holds. Safe at any time and more than once."""
     # On a testbed without a reaper nothing outlives its process.
     if TESTBEDS[spec.testbed].reaped_by and store_of(spec, root).run_json.is_file():
-        Session.open(load_run(spec, root)).give_back()
+        # Its controllers are not needed, and may be broken by now.
+        testbed = load_run(spec, root).build_testbed()
+        if isinstance(testbed, Leasing):
+            testbed.give_back()
 
 
 def forget(spec: RunSpec, root: Path) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from include.files.whole import read_json, write_json
-from include.model.errors import StoreError
+from include.model.errors import StoreError, command
 from include.runs.measurements.store import RunStore
 from include.runs.versions import code_digest
 
@@ -47,6 +47,20 @@ def find_stored(run: Run, store: RunStore) -> Stored:
     if store.damage(run.spec.windows):
         return Stored.DAMAGED
     return Stored.COMPLETE if inputs and store.manifest.is_file() else Stored.BEGUN
+
+
+def stored_run(store: RunStore) -> Run:
+    """The run as it was resolved. Raises StoreError where that is missing, damaged or too old."""
+    from include.experiment.run import Run  # with numpy, as in versions.py
+
+    try:
+        return Run.from_json(store.run_json.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise StoreError(
+            f"{store.run_json} cannot be read: it is missing, damaged or of another version. "
+            f"Remove the run ({command('remove', store.folder, store.run_id)}) "
+            "and measure it again."
+        ) from error
 
 
 def is_of_this_code(store: RunStore) -> bool:

@@ -54,15 +54,14 @@ class ProvisionTestbed(Stage):
 
     def work(self, run: RunSpec, root: Path) -> None:
         """Provision; the teardown only follows a set-up that succeeded, so clean up here."""
-        from include.runs.stages import provision, stored_state
+        from include.runs.stages import provision
 
-        stored = stored_state(run, root)
         try:
-            provision(run, root, dag_run_of_task(self.context))
+            found = provision(run, root, dag_run_of_task(self.context))
         except Exception:
             self._release(run, root)
             raise
-        self.say("testbed of run %s is provisioned (%s)", run.run_id, stored.value)
+        self.say("testbed of run %s is provisioned (%s)", run.run_id, found)
 
     def _release(self, run: RunSpec, root: Path) -> None:
         from include.runs.stages import release

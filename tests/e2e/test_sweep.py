@@ -36,14 +36,14 @@ KILLER = """
 import os, signal
 import include.runs.batch as batch
 
-run_all = batch.run_all
+run = batch.run_provisioned
 
-def run_all_or_die(spec, root, report):
+def run_or_die(spec, root, report):
     if spec.seed == 13 and spec.controller_options["scaling_threshold_items"] == 10:
         os.kill(os.getpid(), signal.SIGKILL)
-    return run_all(spec, root, report)
+    return run(spec, root, report)
 
-batch.run_all = run_all_or_die
+batch.run_provisioned = run_or_die
 """
 
 

@@ -17,7 +17,8 @@ from include.runs import stages
 from include.runs.measurements.parquet import read_parquet
 from include.runs.measurements.window import read_window
 from include.runs.monitoring.collector import METRICS, OF_ALL, RunsCollector
-from include.runs.monitoring.progress import begin
+from include.runs.monitoring.progress import RunProgress
+from include.runs.stored import stored_run
 from tests.builders import begun, run_spec
 
 LEVEL = "near_real_time"
@@ -265,7 +266,7 @@ def test_a_run_that_is_measured_anew_begins_at_nothing(data_root: Path) -> None:
 def test_looking_writes_nothing(data_root: Path) -> None:
     store = begun(a_spec(), data_root, 2)
     before = {path: path.stat().st_mtime_ns for path in data_root.rglob("*")}
-    begin(store).catch_up(store)
+    RunProgress(stored_run(store)).catch_up(store)
     Endpoint(data_root).scrape()
     assert {path: path.stat().st_mtime_ns for path in data_root.rglob("*")} == before
 

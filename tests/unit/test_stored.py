@@ -13,6 +13,7 @@ from dataclasses import replace
 
 import pytest
 
+from include.experiment.run import Run
 from include.model.errors import StoreError
 from include.runs import stages, stored, versions
 from include.runs.batch import run_batch
@@ -169,6 +170,17 @@ def test_an_interrupted_run_that_was_given_back_is_forgotten(root, interrupted, 
 def test_an_interrupted_run_of_other_code_in_real_time_is_measured_anew(root, change_code):
     change_code()
     assert measure(root).outcome == "measured"
+
+
+def test_what_a_run_holds_is_given_back_whatever_became_of_its_controller(tmp_path, monkeypatch):
+    given_back = []
+    leasing = replace(TESTBEDS["simulated"], reaped_by="of a test")
+    monkeypatch.setattr(stages, "TESTBEDS", {"simulated": leasing})
+    monkeypatch.setattr(SimulatedTestbed, "give_back", given_back.append, raising=False)
+    begun(SPEC, tmp_path, 1)
+    monkeypatch.setattr(Run, "build_controller", lambda run: 1 / 0)
+    stages.release(SPEC, tmp_path)
+    assert len(given_back) == 1
 
 
 def test_nothing_stored_is_no_reason_to_say_anything(tmp_path):

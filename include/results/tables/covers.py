@@ -20,6 +20,7 @@ from include.model.errors import StoreError, command
 from include.results.tables.measured import arrow_columns, complete_runs
 from include.runs.measurements.rows import COST_PART, COVER, CostPartRow
 from include.runs.measurements.store import RunStore
+from include.runs.stored import stored_run
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -47,20 +48,7 @@ _STORED = TypeAdapter(dict[str, _RunBounds])
 
 def stored_runs(folder: Path) -> list[Run]:
     """The complete runs of an experiment as they were resolved. Raises StoreError without any."""
-    return [_stored_run(RunStore(folder, folder.name, run)) for run in complete_runs(folder)]
-
-
-def _stored_run(store: RunStore) -> Run:
-    from include.experiment.run import Run
-
-    try:
-        return Run.from_json(store.run_json.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise StoreError(
-            f"{store.run_json} cannot be read: it is missing, damaged or of another version. "
-            f"Remove the run ({command('remove', store.folder, store.run_id)}) "
-            "and measure it again."
-        ) from error
+    return [stored_run(RunStore(folder, folder.name, run)) for run in complete_runs(folder)]
 
 
 def write_covers(

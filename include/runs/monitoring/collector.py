@@ -21,7 +21,8 @@ from prometheus_client.core import (
 from include.files.whole import changed_s
 from include.model.compliance import LEVELS
 from include.runs.measurements.store import RunStore
-from include.runs.monitoring.progress import DAMAGED, RunProgress, begin
+from include.runs.monitoring.progress import DAMAGED, RunProgress
+from include.runs.stored import stored_run
 
 OF_RUN = ("experiment", "run")
 """Labels of every metric of a run."""
@@ -163,7 +164,7 @@ class RunsCollector:
         complete, readable = run.store.manifest.is_file(), True
         progress = self._known.get(_key(run))
         try:
-            progress = progress or begin(run.store)
+            progress = progress or RunProgress(stored_run(run.store))
             self._known[_key(run)] = progress
             progress.catch_up(run.store)
         except DAMAGED:

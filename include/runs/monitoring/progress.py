@@ -160,14 +160,6 @@ class RunProgress:
         }
 
 
-def begin(store: RunStore) -> RunProgress:
-    """Progress before any window is read. Raises StoreError when run.json cannot be read."""
-    try:
-        return RunProgress(Run.from_json(store.run_json.read_text(encoding="utf-8")))
-    except DAMAGED as error:
-        raise StoreError(f"{store.run_json} cannot be read ({type(error).__name__})") from error
-
-
 def _number(value: object) -> float:
     """A number of a commit. Raises TypeError for anything else."""
     if isinstance(value, bool) or not isinstance(value, int | float):
