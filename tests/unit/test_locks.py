@@ -105,8 +105,9 @@ def test_a_folder_that_comes_and_goes_is_made_again(tmp_path, monkeypatch):
     assert not tries
 
 
-def test_a_file_in_the_place_of_the_folder_is_told(tmp_path):
-    lock_of(tmp_path, "a run").parent.write_text("")
+@pytest.mark.parametrize("put", [Path.touch, lambda path: path.symlink_to("a disk that is off")])
+def test_what_is_in_the_place_of_the_folder_is_told(put, tmp_path):
+    put(lock_of(tmp_path, "a run").parent)
     with pytest.raises(SetupError, match="cannot be written"), alone(tmp_path, "a run"):
         pass
 

@@ -18,6 +18,8 @@ from include.model.errors import SetupError, StoreError
 WAIT_S = 6 * 3600.0
 """How long anybody waits for a run or a report of somebody else."""
 LOOK_S = 0.2
+TRIES = 100
+"""To make a folder that others remove meanwhile; after so many, something else is in its place."""
 FOLDER = "locks"
 REPORT = "report"
 log = logging.getLogger(__name__)
@@ -87,13 +89,15 @@ def _acquired(path: Path, name: str, end_s: float) -> IO[str]:
 
 
 def _open_file(path: Path) -> IO[str]:
+    tries = 0
     while True:
+        tries += 1
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             return path.open("a+", encoding="utf-8")
         except OSError as error:
             gone = (FileNotFoundError, FileExistsError)  # whoever was through removes the folder
-            if isinstance(error, gone) and not path.parent.is_file():
+            if isinstance(error, gone) and tries < TRIES:
                 continue
             raise SetupError(
                 f"{path} cannot be written ({error.strerror}); make the folder writable, or name "
