@@ -26,7 +26,7 @@ from include.model.host import PriceBook
 from include.runs.machine import MachineWatch
 from include.runs.measurements.locks import alone
 from include.runs.measurements.origin import BY_HAND, DagRun, mark_origin
-from include.runs.measurements.rows import SAMPLES, TABLES, UNREAD, Billing
+from include.runs.measurements.rows import ONCE_PER_RUN, SAMPLES, TABLES, UNREAD, Billing
 from include.runs.measurements.store import COMMITTED, Columns, RunStore
 from include.runs.measurements.summaries import summarised
 from include.runs.measurements.variant import conditions_of, variant_of
@@ -43,7 +43,6 @@ from include.runs.versions import versions
 from include.testbeds import TESTBEDS
 from include.testbeds.base import Leasing
 
-ONCE_PER_RUN = ("run", "operator", "price", "billing", "lease")
 PER_WINDOW = tuple(table for table in TABLES if table not in ONCE_PER_RUN)
 TOGETHER_S, TOGETHER_SAMPLES = 1.0, 200_000
 """A process commits its windows when it has measured for so long, or has so many samples in memory:

@@ -27,7 +27,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of a run whose manifest lists no file."""
     root = tmp_path_factory.mktemp("data")
     run_all(SPEC, root)
-    store_of(SPEC, root).manifest.write_text("{}")
+    store_of(SPEC, root).manifest.write_text('{"parts": []}')
     return root / "demo"
 
 
@@ -94,14 +94,21 @@ def test_a_file_that_is_not_as_a_run_writes_it_is_named(
 
 def test_a_file_that_is_not_what_the_run_has_written_is_named(folder: Path) -> None:
     part = _part(folder, "queue")
-    listed = [{"path": str(part.relative_to(folder)), "sha256": digest(part)}]
+    listed = [{"path": str(part.relative_to(folder)), "rows": 9, "sha256": digest(part)}]
     (folder / "runs" / RUN / "manifest.json").write_text(json.dumps({"parts": listed}))
     check_files(folder, RUN)
     without_its_first_row(part)
-    with pytest.raises(StoreError, match=f"{part} is damaged"):
+    with pytest.raises(StoreError, match=f"{part} is not what was measured"):
         check_files(folder, RUN)
     part.unlink()
     with pytest.raises(StoreError, match=f"{part} is missing"):
+        check_files(folder, RUN)
+
+
+@pytest.mark.parametrize("content", ["{", "{}", "[]", '{"parts": [3]}', '{"parts": [{}]}'])
+def test_a_run_whose_manifest_is_damaged_is_named(folder: Path, content: str) -> None:
+    (folder / "runs" / RUN / "manifest.json").write_text(content)
+    with pytest.raises(StoreError, match=r"manifest\.json is (damaged|not what was written)"):
         check_files(folder, RUN)
 
 

@@ -7,20 +7,22 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, get_type_hints
 
-from include.files.whole import digest, read_json
 from include.model.errors import SetupError, StoreError, command, unknown_name
 from include.results.tables.staged import arrow_type, read_arrow
-from include.runs.measurements.rows import COMPUTED, DURATION_COUNT, DURATION_SUM, TABLES, UNREAD
+from include.runs.measurements.rows import (
+    COMPUTED,
+    DURATION_COUNT,
+    DURATION_SUM,
+    ONCE_PER_RUN,
+    TABLES,
+    UNREAD,
+)
 from include.runs.measurements.store import RunStore
 
 if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.dataset as ds
     from pyspark.sql import SparkSession
-
-FEW_ROWS = ("run", "operator", "price", "billing", "lease")
-"""Tables with some rows per run, in a file of their own. Nearly every query reads some of them,
-and would open a thousand files for a thousand runs: they are read once, here."""
 
 MOST_INTERPRETED_ROWS = 500_000
 """More of them, and compiling the queries pays for itself. A run of two hours has 15,000."""
@@ -100,8 +102,10 @@ def check_files(folder: Path, run: str) -> dict[str, list[str]]:
     so that a torn file or one of another version is named here and not in the middle of a query.
     Raises StoreError.
     """
-    _require_what_was_measured(folder, run)
-    parts = {table: _part(folder, table, run) for table in TABLES}
+    store = RunStore(folder, folder.name, run)
+    for path, problem in store.changed_parts():
+        raise StoreError(f"{path} {problem}, though the run is complete. {_AGAIN}")
+    parts = {table: store.part(table, 0).parent for table in TABLES}
     return {n: [str(part)] if _are_readable(part, n) else [] for n, part in parts.items()}
 
 
@@ -110,9 +114,9 @@ def rows_read(folder: Path, runs: Sequence[str]) -> int:
 
     Raises StoreError for a manifest that is damaged.
     """
-    manifests = [read_json(folder / "runs" / run / "manifest.json") for run in runs]
-    parts = [part for manifest in manifests for part in manifest.get("parts", ())]
-    return sum(part["rows"] for part in parts if Path(part["path"]).parts[1] not in UNREAD)
+    stores = (RunStore(folder, folder.name, run) for run in runs)
+    parts = (part for store in stores for part in store.parts())
+    return sum(rows for path, rows, _ in parts if path.parents[2].name not in UNREAD)
 
 
 def register(
@@ -126,13 +130,14 @@ def register(
     """Name each measured table as a view; one without files is an empty view.
 
     Rows are ``handed`` to Spark, or each table becomes one file in the folder ``in_files``, as
-    every query would open the files of every run. Without either, executors do.
+    every query would open the files of every run. Without either, executors do. Of tables with some
+    rows per run, which nearly every query reads, the rows are always handed.
     """
     for table, parts in paths.items():
         if table in UNREAD:
             continue
         columns = spark_columns(table)
-        if not parts or handed or table in FEW_ROWS:
+        if not parts or handed or table in ONCE_PER_RUN:
             # In one piece: Spark takes a piece without rows for the end of all.
             rows = _dataset(folder, table, parts).to_table().combine_chunks()
             frame = spark.createDataFrame(rows)
@@ -180,20 +185,6 @@ def _write_rows(target: Path, rows: ds.Dataset) -> None:
 
 def _files(part: Path) -> list[Path]:
     return sorted(part.glob("*.parquet"))
-
-
-def _part(folder: Path, table: str, run: str) -> Path:
-    return folder / "measurements" / table / f"experiment={folder.name}" / f"run={run}"
-
-
-def _require_what_was_measured(folder: Path, run: str) -> None:
-    manifest = read_json(folder / "runs" / run / "manifest.json")
-    for part in manifest.get("parts", ()):
-        path = folder / part["path"]
-        if not path.is_file():
-            raise StoreError(f"{path} is missing, though the run is complete. {_AGAIN}")
-        if digest(path) != part["sha256"]:
-            raise StoreError(f"{path} is damaged: it is not what the run has written. {_AGAIN}")
 
 
 def _require_may_be_missing(part: Path, table: str) -> None:

@@ -408,6 +408,8 @@ TABLES: dict[str, type] = {
 the others once per window; ``advice`` only of a run with advisors, ``pause``, ``rescale`` and
 ``machine`` only on testbeds that are registered with them."""
 
+ONCE_PER_RUN = ("run", "operator", "price", "billing", "lease")
+"""Tables with some rows per run, in a file of their own."""
 UNREAD = (SAMPLES, "instance_utilisation")
 """What no published table is made of; the largest two, which ``summaries_only`` leaves out."""
 

@@ -18,7 +18,7 @@ import hashlib
 import io
 import os
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cache
@@ -100,14 +100,9 @@ class RunStore:
                     self.read_commit(window)
             if not complete:
                 return ""
-            manifest = read_json(self.manifest)
-            for part in manifest["parts"]:
-                path = self.folder / part["path"]
-                if not path.is_file():
-                    return f"{path.name} of {path.parents[2].name} is missing"
-                if digest(path) != part["sha256"]:
-                    return f"{path.name} of {path.parents[2].name} is not what was measured"
-            arrivals = self.home / "arrivals.csv"
+            for path, problem in self.changed_parts():
+                return f"{path.name} of {path.parents[2].name} {problem}"
+            arrivals, manifest = self.home / "arrivals.csv", read_json(self.manifest)
             if not arrivals.is_file() or digest(arrivals) != manifest["arrivals_sha256"]:
                 return "arrivals.csv is missing or is not what arrived"
         except StoreError as error:
@@ -115,6 +110,28 @@ class RunStore:
         except (KeyError, TypeError, AttributeError, OSError):
             return "manifest.json is not what was written"
         return ""
+
+    def parts(self) -> list[tuple[Path, int, str]]:
+        """Path, rows and SHA-256 of every file of rows, as the manifest of a complete run has them.
+
+        Raises StoreError when it is missing or damaged.
+        """
+        manifest = read_json(self.manifest)
+        try:
+            return [
+                (self.folder / part["path"], int(part["rows"]), part["sha256"])
+                for part in manifest["parts"]
+            ]
+        except (KeyError, TypeError, ValueError) as error:
+            raise StoreError(f"{self.manifest} is not what was written; {self._again()}") from error
+
+    def changed_parts(self) -> Iterator[tuple[Path, str]]:
+        """Those that are not as the run has left them, each with what is wrong."""
+        for path, _, sha256 in self.parts():
+            if not path.is_file():
+                yield path, "is missing"
+            elif digest(path) != sha256:
+                yield path, "is not what was measured"
 
     def snapshot(self, window: int) -> Path:
         """The state at the start of a window."""
