@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from include.model.errors import SpecError, StoreError
+from include.model.errors import GateFailed, SpecError, StoreError
 from include.runs.measurements.remote_store import copy, local_copy, without_secrets
 
 
@@ -55,16 +55,19 @@ def test_what_is_measured_is_fetched_and_what_is_made_goes_back(tmp_path: Path) 
     assert not here.exists()
 
 
-def test_what_was_made_goes_back_also_when_a_report_fails(tmp_path: Path) -> None:
+@pytest.mark.parametrize("kind", [StoreError, GateFailed])
+def test_what_was_made_goes_back_also_when_a_report_fails(
+    kind: type[Exception], tmp_path: Path
+) -> None:
     there = an_experiment(tmp_path)
 
     def fail() -> None:
         with local_copy(there.as_uri()) as here:
             (here / "staged").mkdir()
             (here / "staged" / "quarantine.json").write_text("{}")
-            raise StoreError(f"{here}/measurements is torn")
+            raise kind(f"{here}/measurements is torn")
 
-    with pytest.raises(StoreError, match=f"^{there.as_uri()}/measurements is torn$"):
+    with pytest.raises(kind, match=f"^{there.as_uri()}/measurements is torn$"):
         fail()
     assert (there / "staged/quarantine.json").exists()
 

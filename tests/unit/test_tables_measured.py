@@ -131,14 +131,19 @@ def test_a_java_home_without_java_is_named(tmp_path: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize(
-    ("message", "version"), [('openjdk version "11.0.2"', "11"), ('java version "1.8.0_392"', "8")]
+    ("content", "version"),
+    [
+        ("#!/bin/sh\necho 'openjdk version \"11.0.2\"' >&2\n", "11"),
+        ("#!/bin/sh\necho 'java version \"1.8.0_392\"' >&2\n", "8"),
+        ("a program of another machine", "of unknown version"),
+    ],
 )
 def test_an_old_java_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, message: str, version: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: str, version: str
 ) -> None:
     java = tmp_path / "bin" / "java"
     java.parent.mkdir()
-    java.write_text(f"#!/bin/sh\necho '{message}' >&2\n")
+    java.write_text(content)
     java.chmod(0o755)
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(SetupError, match=f"is Java {version}"):

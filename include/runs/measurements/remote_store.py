@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from include.model.errors import SpecError, StoreError
+from include.model.errors import SpecError, StoreError, TidebenchError
 
 if TYPE_CHECKING:
     from pyarrow.fs import FileSystem
@@ -57,8 +57,9 @@ def local_copy(where: str) -> Iterator[Path]:
         except BaseException as error:
             with suppress(StoreError):  # what went wrong first is what counts
                 _give_back(where, remote, here, before)
-            if type(error) is StoreError:
-                raise StoreError(str(error).replace(str(here), without_secrets(where))) from error
+            if isinstance(error, TidebenchError):  # the copy is gone for whoever reads of it
+                place = without_secrets(where)
+                error.args = tuple(str(part).replace(str(here), place) for part in error.args)
             raise
         _give_back(where, remote, here, before)
         made = _files(here)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 OLDEST_JAVA = 17
+ANSWERS_WITHIN_S = 60.0
 _INSTALL = "Install one (Debian: apt-get install openjdk-17-jre-headless) or set JAVA_HOME to it."
 _LOG_SETTINGS = Path(__file__).with_name("log4j2.properties")
 
@@ -117,7 +118,13 @@ def require_java() -> None:
     if java is None:
         where = f"JAVA_HOME is {home}, which has no bin/java" if home else "there is no java"
         raise SetupError(f"Spark needs Java {OLDEST_JAVA} or later, but {where}. {_INSTALL}")
-    reply = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
+    try:
+        asked = [java, "-version"]
+        reply = subprocess.run(
+            asked, capture_output=True, text=True, timeout=ANSWERS_WITHIN_S, check=False
+        ).stderr
+    except (OSError, subprocess.TimeoutExpired):  # of another machine, say
+        reply = ""
     match = re.search(r'version "(?:1\.)?(\d+)', reply)
     if match is None or int(match[1]) < OLDEST_JAVA:
         version = match[1] if match else "of unknown version"
