@@ -58,11 +58,8 @@ class Run:
     @property
     def instances_per_level(self) -> dict[str, float]:
         """Instances of each operator that one level unit keeps busy all the time."""
-        service_ms = self.calibration["service_ms"]
-        return {
-            name: per_s * service_ms[name] / 1000
-            for name, per_s in items_per_level_s(self.topology).items()
-        }
+        levels = dict.fromkeys(self.topology.source, 1.0)
+        return self.topology.busy_instances(levels, self.calibration["service_ms"])
 
     @cached_property
     def spec_hash(self) -> str:
@@ -148,9 +145,3 @@ def resolve(spec: RunSpec) -> Run:
             for name, items in topology.items_per_period(peaks).items()
         },
     )
-
-
-def items_per_level_s(topology: Topology) -> dict[str, float]:
-    """Items that reach each operator per second and level unit."""
-    period_s = topology.emission_period_s
-    return {name: items / period_s for name, items in topology.items_per_level().items()}

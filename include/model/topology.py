@@ -171,6 +171,16 @@ class Topology:
             items[name] = sum(items[e.origin] * e.items_out / e.items_in for e in inbound[name])
         return {name: items[name] for name in order}
 
+    def busy_instances(
+        self, levels: Mapping[str, float], service_ms: Mapping[str, float]
+    ) -> dict[str, float]:
+        """Instances of each operator that such levels of the sources keep busy all the time."""
+        per_period = self.items_per_period(levels).items()
+        return {
+            name: items / self.emission_period_s * service_ms[name] / 1000
+            for name, items in per_period
+        }
+
     def operators_of(self, tenant: str) -> tuple[Operator, ...]:
         """The operators of a tenant, in the order of the file."""
         return tuple(op for op in self.operators if op.tenant == tenant)

@@ -40,9 +40,8 @@ def _busy_instances(
     """By operator, with the work of the one that runs in its instances."""
     levels = {name: float(name == source) for name in topology.source}
     busy: dict[str, float] = {}
-    for name, items in topology.items_per_period(levels).items():
-        if items:
+    for name, instances in topology.busy_instances(levels, service_ms).items():
+        if instances:
             runs_in = topology.operator[name].runs_in or name
-            per_s = items / topology.emission_period_s
-            busy[runs_in] = busy.get(runs_in, 0.0) + per_s * service_ms[name] / 1000
+            busy[runs_in] = busy.get(runs_in, 0.0) + instances
     return busy
