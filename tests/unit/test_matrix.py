@@ -220,12 +220,9 @@ def test_airflow_neither_refuses_nor_clamps_what_we_check(form: dict[str, Any]) 
                 jsonschema.validate(value, field)
 
 
-def test_a_param_that_nobody_knows_is_named() -> None:
+def test_a_param_that_nobody_knows_is_named_also_beside_a_spec() -> None:
     (problem,) = problems_told(run_from_params, {"controler": "fixed"})
     assert "unknown param 'controler'. Did you mean 'controller'?" in problem
-
-
-def test_a_param_that_nobody_knows_is_named_beside_a_spec() -> None:
     (problem,) = problems_told(matrix_from_params, {"spec": "demo", "eachcell": "task"}, 10)
     assert "unknown param 'eachcell'. Did you mean 'each_cell'?" in problem
 
