@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +16,11 @@ MOST_NESTED = 100
 _CRASHES_FROM = 10_000
 """Levels that libyaml has been seen to take; some 30,000 overflow its stack, and the process ends.
 No shorter text has as many."""
+MOST_VALUES = 20_000
+"""Of a text with aliases, which may stand for more values than any machine has room for."""
 
 
+_ALIAS = re.compile(r"(?:^|[\s\[{,:])\*[^\s*]")
 _TAG = "tag:yaml.org,2002:"
 
 
@@ -42,6 +47,12 @@ class _Plain(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[mis
         mapping: dict[Any, Any] = super().construct_mapping(node, deep=deep)
         return mapping
 
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        written = len(node.value)
+        super().flatten_mapping(node)
+        if len(node.value) > written:
+            _refuse_more(len(node.value))
+
 
 _Plain.add_constructor(f"{_TAG}timestamp", yaml.SafeLoader.construct_yaml_str)
 for _kind in ("binary", "set", "omap", "pairs"):
@@ -49,17 +60,19 @@ for _kind in ("binary", "set", "omap", "pairs"):
 
 
 def read_yaml(text: str) -> Any:
-    """Plain values from YAML text. Raises yaml.YAMLError when it is none, nests too deeply, or has
-    a key twice in one mapping."""
+    """Plain values from YAML text. Raises yaml.YAMLError when it is none, nests too deeply, stands
+    for too many values, or has a key twice in one mapping."""
     if len(text) >= _CRASHES_FROM:
         _refuse_nesting(text)
     try:
         loader = _Plain(text)
         try:
             values = loader.get_single_data()
+            if _ALIAS.search(text):
+                _refuse_more(_values_in(values, {}))
         finally:
             loader.dispose()
-    except (ValueError, RecursionError) as error:  # a number of 5,000 digits; an alias of itself
+    except (ValueError, RecursionError) as error:  # a number of 5,000 digits; lists in lists
         raise yaml.YAMLError(str(error)) from error
     if loader.twice:
         raise yaml.YAMLError("; ".join(loader.twice))
@@ -83,3 +96,19 @@ def _refuse_nesting(text: str) -> None:
             depth -= 1
         if depth > MOST_NESTED:
             raise yaml.YAMLError(f"more than {MOST_NESTED} levels deep: {event.start_mark}")
+
+
+def _refuse_more(values: float) -> None:
+    if values > MOST_VALUES:
+        raise yaml.YAMLError(f"aliases stand for more than {MOST_VALUES} values; write it shorter")
+
+
+def _values_in(value: Any, counts: dict[int, float]) -> float:
+    """How many values it is written out; without end where an alias is in what it stands for."""
+    if not isinstance(value, dict | list):
+        return 1
+    if id(value) not in counts:
+        counts[id(value)] = math.inf
+        parts = value.values() if isinstance(value, dict) else value
+        counts[id(value)] = 1 + sum(_values_in(part, counts) for part in parts)
+    return counts[id(value)]

@@ -35,6 +35,16 @@ def test_a_date_is_the_text_that_stands_there() -> None:
         pytest.param("[" * 30_000, id="30,000 open brackets"),
         pytest.param("- " * 30_000 + "1", id="30,000 lists in lists"),
         pytest.param("a: [1", id="a bracket that stays open"),
+        pytest.param("&a [*a]", id="a list in itself"),
+        pytest.param(
+            "a0: &a0 [x]\n" + "".join(f"a{k + 1}: &a{k + 1} [*a{k}, *a{k}]\n" for k in range(99)),
+            id="2^99 values of 100 lines",
+        ),
+        pytest.param(
+            "a0: &a0 {x: 1}\n"
+            + "".join(f"a{k + 1}: &a{k + 1} {{<<: [*a{k}, *a{k}]}}\n" for k in range(99)),
+            id="a mapping merged 2^99 times",
+        ),
     ],
 )
 def test_what_cannot_be_read_is_an_error_of_yaml(text: str) -> None:
