@@ -21,7 +21,7 @@ from include.results.quality.verdict import Verdict, staged_digests, verdict_pat
 from include.results.tables.build import leave_out
 from include.results.tables.catalogue import is_by_run, schema_of
 from include.results.tables.quarantine import Check, Quarantine, read_quarantine, sentences
-from include.results.tables.staged import gathered, read_staged, staged_path
+from include.results.tables.staged import gathered, read_arrow, read_staged, staged_path
 
 if TYPE_CHECKING:
     from great_expectations.data_context.data_context.abstract_data_context import (
@@ -104,7 +104,8 @@ def _checked(
 ) -> Iterator[Check]:
     """Every check of these tables, in their order; the Data Docs come last."""
     for table in tables:
-        read_staged(folder, table)  # a missing or torn file is named before anything is checked
+        # A missing or torn file is named before anything is checked.
+        read_arrow(staged_path(folder, table))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Great Expectations calls deprecated parts of itself
         context = _context(docs)
