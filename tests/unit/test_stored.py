@@ -176,7 +176,9 @@ def test_what_a_run_holds_is_given_back_whatever_became_of_its_controller(tmp_pa
     given_back = []
     leasing = replace(TESTBEDS["simulated"], reaped_by="of a test")
     monkeypatch.setattr(stages, "TESTBEDS", {"simulated": leasing})
-    monkeypatch.setattr(SimulatedTestbed, "give_back", given_back.append, raising=False)
+    monkeypatch.setattr(
+        SimulatedTestbed, "give_back", lambda testbed: given_back.append(testbed), raising=False
+    )
     begun(SPEC, tmp_path, 1)
     monkeypatch.setattr(Run, "build_controller", lambda run: 1 / 0)
     stages.release(SPEC, tmp_path)
