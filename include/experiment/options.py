@@ -11,6 +11,7 @@ from typing import Any, get_args, get_type_hints
 
 import yaml
 from pydantic import TypeAdapter, ValidationError
+from pydantic.errors import PydanticSchemaGenerationError
 
 from include.files.plain_yaml import read_yaml
 from include.model.errors import SpecError, unknown_name
@@ -81,6 +82,11 @@ def checked_options(
         except ValidationError as error:
             message = error.errors(include_url=False)[0]["msg"]
             problems.append(f"{where}.{name}: {message[:1].lower()}{message[1:]}, got {value!r}")
+            continue
+        except PydanticSchemaGenerationError:
+            how = "annotate it with a number, a text, or a tuple of them"
+            kind = getattr(types[name], "__name__", types[name])
+            problems.append(f"{where}.{name}: no spec can give a {kind}; {how}")
             continue
         numbers = [one for one in _elements(values[name]) if isinstance(one, float | int)]
         if not all(map(_is_finite, numbers)):

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 import pytest
 
+from include.controllers.fixed import Fixed
+from include.experiment.options import checked_options
 from include.experiment.params import experiment_params, run_from_params
 from include.experiment.run import Run, resolve
 from include.experiment.spec import load_spec, parse_spec
@@ -115,6 +118,20 @@ def test_every_spec_that_comes_with_the_project_can_run(path):
 )
 def test_a_problem_says_what_to_do(changes, message):
     assert any(message in problem for problem in problems(**changes)), problems(**changes)
+
+
+class Rule:
+    """What no spec can give."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ruled(Fixed):
+    rule: Rule | None = None
+
+
+def test_an_option_that_no_spec_can_give_is_told():
+    (problem,) = checked_options("controller mine", Ruled, {"rule": 3})[1]
+    assert "controller mine.rule: no spec can give a " in problem
 
 
 TOPOLOGY = """
