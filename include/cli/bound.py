@@ -24,7 +24,7 @@ LOAD_WIDTH = 44
 def bound(
     experiment: Annotated[
         Path,
-        typer.Argument(metavar="SPEC", help="The experiment, a YAML file; or its folder."),
+        typer.Argument(metavar="SPEC", help="The experiment, as of `run`; or its folder."),
     ],
     within_s: Annotated[
         float, typer.Option(min=1, help="Time limit of the solver for one floor, in seconds.")

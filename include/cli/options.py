@@ -47,12 +47,14 @@ def find_modules_in(*folders: Path) -> None:
 
 
 def runs_of(spec: Path) -> list[RunSpec]:
-    """Every run of a spec file. The modules of its controllers may be beside it, or, if not there,
-    where the command is called."""
+    """Every run of a spec file, or of one that comes along by its name. The modules of its
+    controllers may be beside it, or, if not there, where the command is called."""
     from include.experiment.matrix import runs_in_file
+    from include.experiment.params import spec_path
 
-    find_modules_in(spec.parent, Path.cwd())
-    return runs_in_file(spec)
+    path = spec_path(str(spec))
+    find_modules_in(path.parent, Path.cwd())
+    return runs_in_file(path)
 
 
 def existing(folder: Path) -> Path:

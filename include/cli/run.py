@@ -19,11 +19,10 @@ Spec = Annotated[
 def check(spec: Spec) -> None:
     """List every problem of a spec, or the runs that it stands for."""
     from include.experiment.levels import trace_notes
-    from include.experiment.params import spec_path
     from include.experiment.problems import notes_of
     from include.experiment.size import size_of
 
-    points = runs_of(spec_path(str(spec)))
+    points = runs_of(spec)
     for point in points:
         windows = f"{point.windows} window{'s' * (point.windows != 1)}"
         name = f", calibration {Path(point.calibration).name}" if point.calibration else ""
@@ -53,7 +52,6 @@ def run(
     With --on each run is a task of Spark, and EXPERIMENT/sweep_status.csv says how each went.
     """
     from include.cli.progress import Progress
-    from include.experiment.params import spec_path
     from include.experiment.size import size_of
     from include.runs.batch import require_complete, run_batch
     from include.runs.stages import forget
@@ -61,7 +59,7 @@ def run(
     from include.testbeds import TESTBEDS
 
     # Nothing starts before every point is known to be right.
-    points = runs_of(spec_path(str(spec)))
+    points = runs_of(spec)
     if on:
         from include.runs.spark.session import require_master
         from include.runs.spark.sweep import require_virtual, sweep

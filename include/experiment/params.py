@@ -128,7 +128,7 @@ def _expanded(text: str) -> Path:
 
 def spec_path(text: str) -> Path:
     """The file that a name or a path means. Raises SpecError for a name that is not known."""
-    if text.endswith((".yaml", ".yml")):
+    if text.endswith((".yaml", ".yml")) or "/" in text:
         return _expanded(text)
     path = SPECS / f"{text}.yaml"
     if not path.is_file():

@@ -277,4 +277,7 @@ def test_check_names_the_calibration_of_a_run(tmp_path: Path) -> None:
 
 def test_an_experiment_that_comes_along_needs_its_name_only() -> None:
     assert "btu-random_walk_1-btu10-s1" in said("check", "demo")
-    assert "Did you mean 'demo'?" in refused("run", "demmo")
+    assert "random_walk_1 seed 1" in said("bound", "demo", "--no-floor")
+    for command in ("run", "bound"):
+        assert "Did you mean 'demo'?" in refused(command, "demmo")
+        assert "there is no file var/demmo; check" in refused(command, "var/demmo")
