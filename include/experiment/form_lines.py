@@ -14,7 +14,7 @@ MOST_RUNS = 10_000
 """How many runs one experiment may have, so how many seeds a range may stand for."""
 _RANGE = re.compile(r"([0-9]{1,18})(?:-|\.\.)([0-9]{1,18})")
 _IN_A_RANGE = re.compile(r"(?<=[0-9])\s*(-|\.\.)\s*(?=[0-9])")
-_LINE = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*)\s*[=:]\s*(\S.*?)\s*")
+_LINE = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)\s*[=:]\s*(\S.*)")
 
 
 def options_of(field: str, text: Any, problems: list[str]) -> dict[str, Any]:
@@ -32,7 +32,7 @@ def options_of(field: str, text: Any, problems: list[str]) -> dict[str, Any]:
     for line in _lines(text):
         match = _LINE.fullmatch(line)
         if match is None:
-            problems.append(f"{field}: write `name = value`, got {line.strip()!r}")
+            problems.append(f"{field}: write `name = value`, got {line!r}")
         elif match[1] in options:
             problems.append(f"{field}: {match[1]} is given twice; keep one line of it")
         else:
@@ -111,4 +111,4 @@ def _split(entry: Any) -> Iterator[Any]:
 
 def _lines(text: str | Sequence[Any] | None) -> Iterator[str]:
     lines = text.splitlines() if isinstance(text, str) else text or ()
-    yield from (str(line) for line in lines if str(line).strip())
+    yield from filter(None, (str(line).strip() for line in lines))
