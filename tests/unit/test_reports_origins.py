@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from include.model.errors import StoreError
 from include.results.reports.publish import publish
 from include.results.reports.removal import remove_runs
 from include.results.reports.results import Query, find_runs, read_runs
@@ -93,3 +94,12 @@ def test_who_measures_a_run_is_marked_until_somebody_measures_it_anew(tmp_path: 
     assert anew is not None
     assert anew.by == BY_HAND
     assert not (store.home / "origin.json").exists()
+
+
+@pytest.mark.parametrize("content", ["[]", "3", '{"dag": "mine"}'])
+def test_a_damaged_mark_of_who_measured_a_run_is_named(content: str, tmp_path: Path) -> None:
+    measured(tmp_path, "early", FIRST)
+    store = RunStore(tmp_path, tmp_path.name, "early")
+    (store.home / "origin.json").write_text(content)
+    with pytest.raises(StoreError, match=r"origin\.json is damaged"):
+        origin_of(store)

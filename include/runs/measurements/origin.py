@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from include.files.whole import read_json, write_json
+from include.model.errors import StoreError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,11 +53,12 @@ def origin_of(store: RunStore) -> Origin | None:
     except OSError:
         return None
     mark = _mark(store)
-    return Origin(
-        run=store.run_id,
-        measured_at=datetime.fromtimestamp(complete_s, UTC).isoformat(timespec="seconds"),
-        by=DagRun(**read_json(mark)) if mark.is_file() else BY_HAND,
-    )
+    try:
+        by = DagRun(**read_json(mark)) if mark.is_file() else BY_HAND
+    except TypeError as error:
+        raise StoreError(f"{mark} is damaged ({error}); remove it and publish again") from error
+    measured_at = datetime.fromtimestamp(complete_s, UTC).isoformat(timespec="seconds")
+    return Origin(run=store.run_id, measured_at=measured_at, by=by)
 
 
 def _mark(store: RunStore) -> Path:
