@@ -11,6 +11,9 @@ from include.experiment.spec import RunSpec
 from include.runs.batch import RunResult
 from include.runs.session import failed_advisors
 
+AGAIN = "\r\x1b[K"
+"""Begins the line of a terminal again, of which nothing stays: the one before may be longer."""
+
 
 @dataclass(slots=True)
 class Progress:
@@ -23,7 +26,7 @@ class Progress:
         """A window of the current run is committed."""
         if sys.stdout.isatty():
             print(
-                f"\r{self._head(spec, self.ended + 1)}  "
+                f"{AGAIN}{self._head(spec, self.ended + 1)}  "
                 f"window {summary['window'] + 1:>3}/{spec.windows}  "
                 f"{summary['end_min']:>5g} min  {summary['hosts']:>3} hosts  "
                 f"{summary['instances']:>3} instances  {summary['waiting_items']:>6} waiting",
@@ -34,7 +37,7 @@ class Progress:
     def finished(self, result: RunResult) -> None:
         """A run is measured, reused or has failed."""
         self.ended += 1
-        start = "\r" if sys.stdout.isatty() else ""
+        start = AGAIN if sys.stdout.isatty() else ""
         print(f"{start}{self._head(result.spec, self.ended)}  {result.line}")
         for advisor, error in failed_advisors(result.summaries).items():
             print(f"    advisor {advisor} failed, and the run went on without it: {error}")

@@ -12,9 +12,10 @@ from dataclasses import replace
 
 import pytest
 
+from include.cli.progress import Progress
 from include.experiment.spec import RunSpec
 from include.model.errors import TestbedError
-from include.runs.batch import DIED, require_complete, run_batch
+from include.runs.batch import DIED, RunResult, require_complete, run_batch
 from include.runs.stages import forget, provision, store_of
 from include.testbeds import TESTBEDS
 from tests.builders import begun, run_spec
@@ -155,6 +156,16 @@ def test_stored_under_other_inputs_is_an_error_and_not_reused(tmp_path):
     again = run_batch(SPECS[1:2], tmp_path, processes=1)[0]
     assert again.outcome == "failed"
     assert "holds a run of the same spec with other inputs" in again.error
+
+
+def test_of_a_longer_line_nothing_stays_on_a_terminal(monkeypatch, capsys):
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    progress = Progress(1)
+    window = {"window": 0, "end_min": 4, "hosts": 1, "instances": 5, "waiting_items": 10**9}
+    progress.window(SPECS[0], window)
+    progress.finished(RunResult(spec=SPECS[0], outcome="failed", error="short"))
+    shown = capsys.readouterr().out.rpartition("\x1b[K")[2]
+    assert shown == f"[1/1] {SPECS[0].run_id}  FAILED: short\n"
 
 
 def test_a_killed_worker_costs_time_but_no_run(alone, tmp_path):
