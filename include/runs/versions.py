@@ -9,6 +9,7 @@ import subprocess
 import sysconfig
 from collections.abc import Collection, Iterator
 from functools import cache, partial
+from importlib.machinery import ModuleSpec
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
@@ -97,21 +98,30 @@ def modules_behind(*modules: str) -> dict[str, Path]:
     return files
 
 
-@cache
 def _place_of(top: str) -> Path | None:
-    """The folder that a package or module lies in; None where it has no source."""
-    path = _source_of(top) if top else None
-    if path is None:
-        return None
-    return path.parents[1] if path.name == "__init__.py" else path.parent
+    return root.parent if (root := root_of(top)) else None
+
+
+@cache
+def root_of(top: str) -> Path | None:
+    """The folder of a package, with an ``__init__.py`` or without, or the file of a module; None
+    where it has none."""
+    spec = _spec_of(top) if top else None
+    if spec and spec.submodule_search_locations:
+        return Path(next(iter(spec.submodule_search_locations)))
+    return Path(spec.origin) if spec and spec.has_location and spec.origin else None
 
 
 def _source_of(module: str) -> Path | None:
+    spec = _spec_of(module)
+    return Path(spec.origin) if spec and spec.origin and spec.origin.endswith(".py") else None
+
+
+def _spec_of(module: str) -> ModuleSpec | None:
     try:
-        spec = find_spec(module)
+        return find_spec(module)
     except (ImportError, ValueError):  # a class or function of the module before the dot
         return None
-    return Path(spec.origin) if spec and spec.origin and spec.origin.endswith(".py") else None
 
 
 def _imports(path: Path, package: str) -> Iterator[str]:

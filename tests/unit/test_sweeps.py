@@ -127,5 +127,9 @@ def test_workers_get_what_an_own_controller_imports_from_beside_it(tmp_path, mon
     (tmp_path / "limit_of_one.py").write_text("import numpy\nLIMIT = 1\n")
     (tmp_path / "of_nobody.py").write_text("")
     monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "rules_of_two").mkdir()  # without an __init__.py
+    (tmp_path / "rules_of_two" / "first.py").write_text("import limit_of_one\n")
     files = {tmp_path / "rule_of_one.py", tmp_path / "limit_of_one.py"}
     assert spark.user_roots(["rule_of_one:Rule", "btu"]) == dict.fromkeys(files, tmp_path)
+    files = {tmp_path / "rules_of_two", tmp_path / "limit_of_one.py"}
+    assert spark.user_roots(["rules_of_two.first:Rule"]) == dict.fromkeys(files, tmp_path)

@@ -14,7 +14,6 @@ import zipfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +21,7 @@ from include.controllers import CONTROLLERS
 from include.experiment.spec import RunSpec
 from include.runs.batch import RunResult, run_batch
 from include.runs.spark.session import spark_session
-from include.runs.versions import COMMIT, INCLUDE, modules_behind, versions
+from include.runs.versions import COMMIT, INCLUDE, modules_behind, root_of, versions
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
@@ -149,15 +148,9 @@ def _let_workers_find_this_code(
 def user_roots(controllers: Iterable[str]) -> dict[Path, Path]:
     """Packages and modules that controllers of a user's own lie in or import from beside them, each
     with its folder."""
-    roots = {}
     own = [path.partition(":")[0] for path in map(CONTROLLERS.path_of, controllers) if path]
-    for top in {module.partition(".")[0] for module in (*own, *modules_behind(*own))}:
-        spec = find_spec(top)
-        if spec and spec.origin and top != INCLUDE.name:
-            source = Path(spec.origin)
-            root = source.parent if source.name == "__init__.py" else source
-            roots[root] = root.parent
-    return roots
+    tops = {module.partition(".")[0] for module in (*own, *modules_behind(*own))} - {INCLUDE.name}
+    return {root: root.parent for root in map(root_of, tops) if root}
 
 
 def archive_in(folder: Path, user_roots: Mapping[Path, Path]) -> Path:
