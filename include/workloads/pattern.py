@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
-from math import inf
+from math import ceil, inf
 from typing import Protocol
 
 LEAST_HOLD_S = 0.1
@@ -54,9 +54,14 @@ class Pattern(Protocol):
         ...
 
 
+def steps_in(duration_s: float, hold_s: float) -> int:
+    """How many steps fill the time, the last one in part."""
+    return max(1, ceil(duration_s / hold_s - 1e-9))
+
+
 def held(levels: list[float], hold_s: float, duration_s: float) -> Levels:
     """The levels in turn, each for ``hold_s``, repeated until ``duration_s``."""
-    steps = max(1, -(-int(duration_s * 1000) // int(hold_s * 1000)))
+    steps = steps_in(duration_s, hold_s)
     return Levels(
         tuple(i * hold_s for i in range(steps)),
         tuple(float(levels[i % len(levels)]) for i in range(steps)),

@@ -19,7 +19,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from include.model.errors import not_above_0
-from include.workloads.pattern import LEAST_HOLD_S, Levels, held, hold_problems, level_problems
+from include.workloads.pattern import (
+    LEAST_HOLD_S,
+    Levels,
+    held,
+    hold_problems,
+    level_problems,
+    steps_in,
+)
 
 RECORDS_PER_LEVEL = 25_000
 """Ours: makes the mean of query 1 six levels, and its peak ten."""
@@ -49,7 +56,7 @@ class Cosine:
     def unfold(self, duration_s: float, seed: int) -> Levels:
         draw = random.Random(f"espa_cosine:{seed}")
         levels = []
-        for i in range(_iterations(duration_s, self.hold_s)):
+        for i in range(steps_in(duration_s, self.hold_s)):
             wave = self.divergence * math.cos(2 * math.pi * i * self.hold_s / self.period_s)
             levels.append(max(0.0, self.mean + wave + draw.uniform(-self.noise, self.noise)))
         return held(levels, self.hold_s, duration_s)
@@ -80,7 +87,7 @@ class Walk:
     def unfold(self, duration_s: float, seed: int) -> Levels:
         draw = random.Random(f"espa_random:{seed}")
         levels = [min(self.highest, self.start)]
-        while len(levels) < _iterations(duration_s, self.hold_s):
+        while len(levels) < steps_in(duration_s, self.hold_s):
             step = draw.uniform(self.down, self.up)
             levels.append(max(0.0, min(self.highest, levels[-1] + step)))
         return held(levels, self.hold_s, duration_s)
@@ -114,7 +121,7 @@ class Rounds:
 
     def unfold(self, duration_s: float, seed: int) -> Levels:
         draw = random.Random(f"espa_step:{seed}")
-        iterations = _iterations(duration_s, self.hold_s)
+        iterations = steps_in(duration_s, self.hold_s)
         seventh = max(1, iterations // 7)
         first = int(self.first_s // self.hold_s) if self.first_s else seventh
         regular = int(self.round_s // self.hold_s) if self.round_s else 2 * seventh
@@ -124,10 +131,6 @@ class Rounds:
             level = self.levels[place] if place < len(self.levels) else 0.0
             levels.append(max(0.0, level + draw.uniform(-self.noise, self.noise)))
         return held(levels, self.hold_s, duration_s)
-
-
-def _iterations(duration_s: float, hold_s: float) -> int:
-    return max(1, math.ceil(duration_s / hold_s - 1e-9))
 
 
 def _negative(pattern: Cosine | Rounds, *names: str) -> Iterator[str]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from include.workloads.pattern import Levels, held, hold_problems, level_problems
+from include.workloads.pattern import Levels, held, hold_problems, level_problems, steps_in
 
 MOST_STEPS = 1000
 DAY_S = 86_400.0
@@ -86,8 +85,7 @@ class Lab:
         rates = [self.low]
         while len(rates) * self.step_s < duration_s:
             rates += self._sample(draw, rates[-1])
-        steps = max(1, math.ceil(duration_s / self.step_s - 1e-9))
-        levels = tuple(round(rate, 3) for rate in rates[:steps])
+        levels = tuple(round(rate, 3) for rate in rates[: steps_in(duration_s, self.step_s)])
         return Levels(tuple(i * self.step_s for i in range(len(levels))), levels)
 
     def _sample(self, draw: random.Random, before: float) -> list[float]:
