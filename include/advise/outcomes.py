@@ -274,8 +274,9 @@ def recorded_outcome(read: Readings, question: Question) -> PolicyOutcome:
 def scalings_of(instances: FloatArray, step_s: float) -> int:
     """Changes of the count, or of any of several by operator, that last; those within a minute of
     each other are one, and so are those of two steps on end: a mean over a step shows one that
-    begins within it in both."""
+    begins within it in both. A job that is away while it is deployed has kept its count."""
     dip = dip_steps(step_s, step_s)
-    changed = [lasting_changes(held_counts(one), dip) for one in np.atleast_2d(instances)]
+    counts = (held_counts(np.where(one > 0, one, np.nan)) for one in np.atleast_2d(instances))
+    changed = [lasting_changes(one, dip) for one in counts]
     changes = np.flatnonzero(np.any(changed, axis=0))
     return int(changes.size and 1 + (np.diff(changes) * step_s >= max(QUIET_S, 2 * step_s)).sum())

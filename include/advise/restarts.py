@@ -113,7 +113,7 @@ def timed(restart: Restart, quiet_lag_s: float, step_s: float, restart_s: float)
     if peak_s > 0:
         share = restart_s / peak_s
         return replace(restart, planned_share=share, planned_range=(share, share))
-    steps = np.arange(round(EPISODE_S / step_s)) * step_s
+    steps = np.arange(round(max(EPISODE_S, restart_s) / step_s)) * step_s
     late = np.maximum(0.0, restart_s - steps)
     return Restart(
         cpu_excess=(0.0,) * steps.size,

@@ -10,6 +10,7 @@ import pytest
 from include.advise.candidates import REDEPLOY_S, policy, under
 from include.advise.cluster import OPERATOR
 from include.advise.job import JobModel, with_times
+from include.advise.outcomes import scalings_of
 from include.advise.replay import ReplayConditions, Replayed, replay
 from include.controllers.base import Setting
 from include.model.decision import Decision, LeaseHost, StartInstance
@@ -66,6 +67,12 @@ def test_a_job_that_is_deployed_again_is_away_and_then_works_off_what_came() -> 
     first = 60 + LOAD_PER_S * STEP_S / 40_000
     assert found.latency_s[10] == pytest.approx(QUIET_LATENCY_S + first)
     assert np.all(np.diff(found.latency_s[10:18]) < 0)
+
+
+def test_a_deployment_is_one_scaling_however_long_it_takes() -> None:
+    """Instances take three minutes to start, and none is there meanwhile."""
+    counts = np.array([3.0] * 20 + [0.0] * 12 + [4.0] * 20)
+    assert scalings_of(counts, STEP_S) == 1
 
 
 def test_a_change_in_place_takes_nothing_away() -> None:
