@@ -79,7 +79,23 @@ def _of_task_managers(controller: Any, slots: int) -> Any:
     }
     if hasattr(controller, "items_each"):
         changed["items_each"] = controller.items_each * slots
+    if rules := getattr(controller, "rules", None):
+        ways = {"scale_up": rules.up, "scale_down": rules.down}
+        changed["behavior"] = {name: _options_of(way, slots) for name, way in ways.items()}
     return replace(controller, **changed)
+
+
+def _options_of(rules: Direction, slots: int) -> dict[str, Any]:
+    """Rules of a direction as an option has them, their instances in task managers."""
+    policies = [
+        {
+            one.kind: math.ceil(one.value / slots) if one.kind == INSTANCES else one.value,
+            "period_s": one.period_s,
+        }
+        for one in rules.policies
+    ]
+    options = {"window_s": rules.window_s, "policies": policies, "select": rules.select}
+    return options | ({} if rules.tolerance is None else {"tolerance": rules.tolerance})
 
 
 def _acting(policy: Policy, most: int) -> str:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-from pathlib import Path
 from typing import Any
 
 import jsonschema
@@ -17,6 +15,7 @@ from include.advise.candidates import Policy, fixed, policy
 from include.advise.paste import configuration, platforms_of, to_stop
 from include.advise.replay import ReplayConditions
 from include.advise.request import PLATFORMS
+from tests.recorded import REAL
 
 PUBLISHED = {
     "catch-up.duration": "Duration",
@@ -186,6 +185,8 @@ def test_slots_become_task_managers_where_those_are_scaled() -> None:
     assert of_flink(fixed(7))["spec"]["taskManager"]["replicas"] == 2
     hpa = of_flink(policy("hpa", {"min_instances": 5}, CONDITIONS))["spec"]
     assert (hpa["minReplicas"], hpa["maxReplicas"]) == (2, 2)
+    rates = {one["type"]: one["value"] for one in hpa["behavior"]["scaleUp"]["policies"]}
+    assert rates == {"Pods": 1, "Percent": 100}
     keda = of_flink(policy("keda", {"items_each": 10.0}, CONDITIONS))["spec"]
     assert keda["triggers"][0]["metadata"]["value"] == "40"
     assert keda["maxReplicaCount"] == 2
@@ -254,7 +255,6 @@ def test_a_fixed_size_is_pasted_as_replicas() -> None:
     assert yaml.safe_load(text) == {"spec": {"replicas": 6}}
 
 
-REAL = Path(os.environ.get("TIDEBENCH_TEST_DATA", "TIDEBENCH_TEST_DATA is not set"))
 CRD = REAL / "schemas" / "keda.sh_scaledobjects.yaml"
 
 
