@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
 from math import ceil
 from pathlib import Path
@@ -15,7 +16,14 @@ import numpy as np
 from include.advise.backtest import doubts
 from include.advise.bill import HostBound, bound_of
 from include.advise.candidates import CAPPED, Policy, fixed
-from include.advise.case import AGAINST, Case, Question, keep_case, kept_recording, seeded
+from include.advise.case import (
+    AGAINST,
+    Case,
+    Question,
+    keep,
+    read_request,
+    seeded,
+)
 from include.advise.job import JobModel
 from include.advise.margins import CANNOT_TELL, HOLDS, MISSES, share_range, verdict
 from include.advise.outcomes import (
@@ -26,13 +34,13 @@ from include.advise.outcomes import (
     over_seeds,
     replayed,
 )
-from include.advise.ranking import PolicyRow, build_ranking
+from include.advise.ranking import HIGHER_LOAD, PolicyRow, build_ranking
 from include.advise.readings import Readings, median_of
 from include.advise.replay import Replayed
 from include.advise.request import FIXED, AdviceRequest
 from include.files.whole import write_json
 from include.model.billing import CloudPriceBook
-from include.model.errors import ControllerFailed
+from include.model.errors import ControllerFailed, all_checked
 from include.model.host import PriceBook
 from include.results.tables.catalogue import ADVICE_RANKING
 from include.results.tables.staged import read_staged
@@ -131,7 +139,7 @@ class Answer:
             if row.holds != CANNOT_TELL or row.share_within < goal.share or dear or row.guessed:
                 continue
             load = f"{self.case.job.known_to_per_s:,.0f} records/s"
-            more = f" (above {load}), such as with fewer of them" * ("load" in row.to_record)
+            more = f" (above {load}), such as with fewer of them" * (row.to_record == HIGHER_LOAD)
             return (
                 f"{row.policy} may hold {goal} at {row.cost_per_month:,.2f} {self.currency} a "
                 f"month ({row.lowest_cost:,.2f} to {row.highest_cost:,.2f}), which cannot be told "
@@ -394,12 +402,13 @@ def advise_beside(
     ``report`` is called as by `advise`. Raises SpecError with what is wrong with either recording
     before anything is replayed.
     """
-    case = keep_case(request, folder)
-    second = keep_case(replace(request, recording=other, recorded=""), folder / "beside")
+    asked = (request, folder), (replace(request, recording=other, recorded=""), folder / "beside")
+    reads = all_checked("advise", *(partial(read_request, *each) for each in asked))
+    case, second = (keep(read, place) for read, (_, place) in zip(reads, asked, strict=True))
     answer = advise(case, folder, report)
     against = advise(second, folder / "beside", report)
-    recordings = [kept_recording(each / "case") for each in (folder, folder / "beside")]
-    against_answer = (*doubts(case.job, *recordings), *contradictions(answer, against))
+    doubted = doubts(case.job, *(read.recorded.job for read in reads))
+    against_answer = (*doubted, *contradictions(answer, against))
     write_json(folder / AGAINST, against_answer)
     return replace(answer, against=against_answer)
 

@@ -115,6 +115,8 @@ def replays_of(
         latency_limit_s=latency_limit_s,
     )
     conditions = priced(conditions, scaler.book)
+    if (graph := job.operators_under(scaler.controller)) is not None:
+        graph.require_slots(conditions.max_instances)
     in_setting = partial(setting_under, job, read.load_per_s, conditions)
     made = policy(scaler.controller, scaler.options, conditions, in_setting)
     runs = [replayed(job, read.load_per_s, replace(conditions, seed=seed), made) for seed in seeds]

@@ -14,11 +14,12 @@ from pydantic import BaseModel, ConfigDict, Field, StrictInt, TypeAdapter, Valid
 
 from include.advise.backtest import SEEDS, Scaler, reading_of, replays_of, share_within
 from include.advise.candidates import policy
-from include.advise.case import Recorded, read_book, recorded_operators, with_operators
+from include.advise.case import read_book
 from include.advise.edges import edges_of
 from include.advise.job import JobModel, fit
 from include.advise.margins import BacktestError, scaler_kind
 from include.advise.objective import LatencyObjective
+from include.advise.recorded import Recorded, recorded_operators, with_operators
 from include.advise.request import MOST_INSTANCES, PER_SECOND
 from include.experiment.prices import is_file
 from include.files.plain_yaml import input_yaml

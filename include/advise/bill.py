@@ -25,9 +25,9 @@ def cost_of(
     leases = list(leases)
     if isinstance(book, CloudPriceBook) and book.reserved:
         return book.fleet_cost(_held(leases, lasted_s, step_s), step_s) * MONTH_S / lasted_s
-    throughout = [one for one in leases if one.ordered_s <= 0 and one.ends_s >= lasted_s]
-    others = sum(book.bill(one.ends_s - one.ordered_s) for one in leases if one not in throughout)
-    return others * MONTH_S / lasted_s + len(throughout) * book.bill(MONTH_S)
+    others = [one for one in leases if one.ordered_s > 0 or one.ends_s < lasted_s]
+    billed = sum(book.bill(one.ends_s - one.ordered_s) for one in others)
+    return billed * MONTH_S / lasted_s + (len(leases) - len(others)) * book.bill(MONTH_S)
 
 
 def _held(leases: Iterable[ReplayLease], lasted_s: float, step_s: float) -> list[float]:

@@ -166,8 +166,8 @@ def recorded_policy(
         names = (*by_name, *(name for name in SUITABLE if name not in tried_controllers))
         raise SpecError("--recorded", [unknown_name("policy", text, names).rstrip(".") + how])
     made = policy(controller, parsed_options(pairs, "--recorded"), conditions, setting_under)
-    if controller == FIXED and made.options:
-        return fixed(made.options["instances_each"])
+    if controller == FIXED and (each := made.options.get("instances_each")):
+        return fixed(each)
     setting = (controller, made.options)
     same = (tried for tried in policies if (tried.controller, tried.options) == setting)
     name = f"{controller}, as recorded"

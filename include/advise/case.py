@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import io
-import json
 import shutil
 from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import yaml
 
 from include.advise.candidates import (
@@ -35,9 +31,16 @@ from include.advise.margins import (
 )
 from include.advise.objective import LatencyObjective, parse_objective, percentile_doubts
 from include.advise.operator_replay import setting_under
-from include.advise.operators import Edges, fit_operators, operators_of_job, read_graph
 from include.advise.paste import platforms_of
 from include.advise.readings import Readings, lasting_counts, readings_of, require_signals
+from include.advise.recorded import (
+    KEPT_JOB,
+    Recorded,
+    keep_recorded,
+    kept_recorded,
+    recorded_operators,
+    with_operators,
+)
 from include.advise.replay import ReplayConditions, priced, replay
 from include.advise.request import (
     BY_BUSY_TIME,
@@ -50,21 +53,16 @@ from include.advise.request import (
     require_values,
 )
 from include.experiment.prices import is_file, price_book
-from include.experiment.prices.books import load_book
+from include.experiment.prices.books import book_of, load_book
 from include.experiment.problems import registration_problems
 from include.files.inputs import input_text
+from include.files.plain_yaml import read_yaml
 from include.files.whole import read_json, write_bytes, write_json
 from include.model.billing import CloudPriceBook
 from include.model.errors import SpecError, StoreError, all_checked
 from include.model.host import PriceBook
 from include.workloads.recordings import Recording, parse_mapping, read_recording
-from include.workloads.recordings.folder import OPERATORS, inside, is_recorded
-from include.workloads.recordings.mapping import TIME
-from include.workloads.recordings.operators import (
-    OperatorRecording,
-    operator_columns,
-    read_operators,
-)
+from include.workloads.recordings.folder import is_recorded
 from include.workloads.recordings.recording import FloatArray
 
 DAY_S = 86_400.0
@@ -77,35 +75,10 @@ WHAT_SCALED = (
 )
 DAMAGED = (TypeError, KeyError, ValueError, AttributeError)
 """What reading a request raises that nobody has written so."""
-_REQUEST, _RECORDING, _BOOK = "request.json", "recording.parquet", "book.yaml"
+_REQUEST, _BOOK = "request.json", "book.yaml"
 _SIZES, _ERRORS = "fixed_sizes.json", "backtest_errors.csv"
-_OPERATORS, _EDGES = "operators.parquet", "edges.json"
 AGAINST = "against.json"
 """What another recording says against the answer."""
-
-
-@dataclass(frozen=True, slots=True)
-class Recorded:
-    """What was recorded of a job, and of its operators where they were; they have to have models
-    where somebody has ``asked`` for them and said how records flow."""
-
-    job: Recording
-    operators: tuple[OperatorRecording, Edges] | None
-    asked: bool = False
-
-
-def recorded_operators(
-    source: str, edges: str, columns: str, sort: bool
-) -> tuple[OperatorRecording, Edges] | None:
-    """What a source has of operators: a folder of `tidebench record`, or a file if ``edges`` are
-    given. Raises SpecError."""
-    if edges:
-        mapping = parse_mapping(columns) if columns else {}
-        times = {name: column for name, column in mapping.items() if name == TIME}
-        return read_graph(source, edges, times, sort=sort)
-    if is_recorded(source) and Path(inside(source, OPERATORS)).is_file():
-        return read_graph(source, "", {}, sort=sort)
-    return None
 
 
 def read_book(prices: str) -> PriceBook:
@@ -152,28 +125,47 @@ class Case:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class ReadRequest:
+    """A request in which nothing is wrong, and what it names."""
+
+    request: AdviceRequest
+    recorded: Recorded
+    errors: str
+    untried: Case
+
+
+def read_request(request: AdviceRequest, folder: Path) -> ReadRequest:
+    """Read everything that the request names. Raises SpecError with all that is wrong at once, also
+    where the folder has something that no advice has left."""
+    try:
+        book, recorded = _read_all(request, folder)
+        errors = errors_text(request.errors)
+        return ReadRequest(request, recorded, errors, _untried(request, book, recorded, errors))
+    except SpecError as error:
+        raise SpecError(error.source, [*error.problems, *_controller_problems(request)]) from None
+
+
 def keep_case(request: AdviceRequest, folder: Path) -> Case:
     """Read everything that the request names, and keep it in ``folder/case`` for `open_case`.
 
     Rows of an earlier request are removed, or they would be ranked with those of this one; what was
-    published stays until the new answer is ready to take its place. Raises SpecError with all that
-    is wrong at once, before it replays or writes, also where the folder has something that no
-    advice has left.
+    published stays until the new answer is ready to take its place. Raises SpecError as
+    `read_request`, and for controllers, before it replays or writes.
     """
-    try:
-        book, recorded = _read_all(request, folder)
-        errors = errors_text(request.errors)
-        untried = _untried(request, book, recorded, errors)
-    except SpecError as error:
-        raise SpecError(error.source, [*error.problems, *_controller_problems(request)]) from None
-    case = _with_policies(request, recorded.job, untried)
+    return keep(read_request(request, folder), folder)
+
+
+def keep(read: ReadRequest, folder: Path) -> Case:
+    """The same of a request that was read."""
+    request, recorded = read.request, read.recorded
+    case = _with_policies(request, recorded.job, read.untried)
     kept = folder / "case"
     for name in ("measurements", "staged"):
         shutil.rmtree(folder / name, ignore_errors=True)
     (folder / AGAINST).unlink(missing_ok=True)
-    write_bytes(kept / _ERRORS, errors.encode())
-    keep_recording(recorded.job, kept)
-    _keep_operators(recorded, kept)
+    write_bytes(kept / _ERRORS, read.errors.encode())
+    keep_recorded(recorded, kept)
     if is_file(request.prices):
         write_bytes(kept / _BOOK, input_text(request.prices, "price book").encode())
     write_json(kept / _SIZES, [policy.at_start for policy in case.policies if policy.at_start])
@@ -195,7 +187,7 @@ def asked_in(folder: Path) -> AdviceRequest:
 def require_ours(folder: Path) -> None:
     """Raise SpecError unless the folder is empty, not there yet, or that of an earlier advice."""
     kept = folder / "case"
-    if any((kept / name).is_file() for name in (_REQUEST, _RECORDING)):
+    if any((kept / name).is_file() for name in (_REQUEST, KEPT_JOB)):
         return
     if folder.is_dir() and not any(folder.iterdir()):
         return
@@ -210,8 +202,8 @@ def open_case(folder: Path) -> Case:
     kept = folder / "case"
     try:
         request = asked_in(folder)
-        book = read_book(str(kept / _BOOK) if is_file(request.prices) else request.prices)
-        recorded = _kept(kept, asked=bool(request.edges))
+        book = _kept_book(kept) if is_file(request.prices) else price_book(request.prices)
+        recorded = kept_recorded(kept, asked=bool(request.edges))
         sizes = read_json(kept / _SIZES)
         errors = (kept / _ERRORS).read_text()
         untried = _untried(request, book, recorded, errors)
@@ -219,6 +211,12 @@ def open_case(folder: Path) -> Case:
     except (SpecError, OSError, yaml.YAMLError, *DAMAGED) as error:
         problem = f"{kept} cannot be read ({error}); ask for the advice again"
         raise StoreError(problem) from error
+
+
+def _kept_book(folder: Path) -> PriceBook:
+    """Read without asking where inputs may be: `keep_case` has asked that of the user's file."""
+    text = (folder / _BOOK).read_text(encoding="utf-8")
+    return book_of(read_yaml(text), _BOOK)
 
 
 def _read_all(request: AdviceRequest, folder: Path) -> tuple[PriceBook, Recorded]:
@@ -266,11 +264,12 @@ def _untried(request: AdviceRequest, book: PriceBook, recorded: Recorded, errors
     recording, objective = recorded.job, parse_objective(request.objective)
     require_signals(recording, "latency_s")
     read = readings_of(recording)
-    job = _model(request, recorded, read, objective)
+    job = _model(request, recorded, objective)
     counts = _counts(read)
+    most = request.max_instances or max(1, int(counts.max()))
     conditions = ReplayConditions(
-        instances_at_start=max(1, int(counts[0])),
-        max_instances=request.max_instances or max(1, int(counts.max())),
+        instances_at_start=max(1, min(int(counts[0]), most)),
+        max_instances=most,
         instances_per_host=request.per_host or recording.instances_per_host or 1,
         latency_limit_s=objective.limit_s,
         takes_s=job.takes_s,
@@ -331,40 +330,18 @@ def _with_policies(
     return replace(untried, policies=policies, recorded=scaler, job=job)
 
 
-def _model(
-    request: AdviceRequest, recorded: Recorded, read: Readings, objective: LatencyObjective
-) -> JobModel:
+def _model(request: AdviceRequest, recorded: Recorded, objective: LatencyObjective) -> JobModel:
     """That of the job, of which an objective can be asked. Raises SpecError."""
     doubts = percentile_doubts(recorded.job, objective)
     job = with_times(fit(recorded.job), request.start_up_s, request.restart_s)
     job = with_operators(replace(job, notes=(*job.notes, *doubts)), recorded)
-    if job.operators is not None and 0 < request.max_instances < job.operators.fewest_slots:
-        problem = f"the job takes {job.operators.fewest_slots} slots at least; allow as many"
-        raise SpecError("max_instances", [problem])
+    if job.operators is not None and request.max_instances:
+        job.operators.require_slots(request.max_instances)
     if np.isnan(job.quiet_latency_s):
-        problem = "has no latency away from restarts and scalings"
-        if np.isnan(read.latency_s).all():
-            problem = "has no latency"
-        remedy = "map it (--map latency=COLUMN) or record it: an objective is about latency"
-        raise SpecError(recorded.job.name, [f"{problem}; {remedy}"])
+        problem = "has no latency away from restarts and scalings; record it throughout, or map it"
+        about = "(--map latency=COLUMN): an objective is about latency"
+        raise SpecError(recorded.job.name, [f"{problem} {about}"])
     return job
-
-
-def with_operators(job: JobModel, recorded: Recorded) -> JobModel:
-    """The model with one of every operator; with a note where they cannot have one and nobody has
-    asked for it."""
-    if recorded.operators is None:
-        return job
-    read = readings_of(recorded.job)
-    try:
-        graph = fit_operators(*recorded.operators)
-        operators = operators_of_job(graph, read.load_per_s, read.instances)
-    except SpecError as error:
-        if recorded.asked:
-            raise
-        note = f"operators are replayed as a whole ({'; '.join(error.problems)})"
-        return replace(job, notes=(*job.notes, note))
-    return replace(job, operators=operators, notes=(*job.notes, *graph.notes))
 
 
 def _unrecorded(recording: Recording, job: JobModel) -> tuple[str, ...]:
@@ -428,54 +405,3 @@ def load_of(read: Readings, seed: int) -> FloatArray:
 def seeded(question: Question, seed: int) -> Question:
     """The question with the seed of one replay."""
     return replace(question, conditions=replace(question.conditions, seed=seed))
-
-
-def _keep_operators(recorded: Recorded, folder: Path) -> None:
-    for name in (_OPERATORS, _EDGES):
-        (folder / name).unlink(missing_ok=True)
-    if recorded.operators is not None:
-        recording, edges = recorded.operators
-        columns = {_TIME: recording.times_s, **operator_columns(recording)}
-        _write_columns(folder / _OPERATORS, pa.table(columns))
-        write_json(folder / _EDGES, edges)
-
-
-def _kept(folder: Path, *, asked: bool) -> Recorded:
-    """What `keep_case` has kept of it."""
-    job = kept_recording(folder)
-    if not (folder / _EDGES).is_file():
-        return Recorded(job, None, asked)
-    recording = read_operators(str(folder / _OPERATORS), {})
-    edges = tuple((origin, target) for origin, target in read_json(folder / _EDGES))
-    return Recorded(job, (replace(recording, name=job.name), edges), asked)
-
-
-_TIME = "time_s"
-_ABOUT = b"tidebench"
-
-
-def _write_columns(path: Path, table: pa.Table) -> None:
-    sink = io.BytesIO()
-    pq.write_table(table, sink)
-    write_bytes(path, sink.getvalue())
-
-
-def keep_recording(recording: Recording, folder: Path) -> None:
-    """Write it whole, so that every task reads the same: times in seconds, a column per signal."""
-    about = {each.name: getattr(recording, each.name) for each in fields(recording)}
-    columns = {_TIME: about.pop("times_s"), **about.pop("readings")}
-    table = pa.table(columns).replace_schema_metadata({_ABOUT: json.dumps(about).encode()})
-    _write_columns(folder / _RECORDING, table)
-
-
-def kept_recording(folder: Path) -> Recording:
-    """What `keep_recording` wrote. Raises StoreError when it is missing or damaged."""
-    path = folder / _RECORDING
-    try:
-        table = pq.ParquetFile(path).read()
-        about = json.loads(table.schema.metadata[_ABOUT])
-        columns = {name: np.array(table[name], dtype=np.float64) for name in table.column_names}
-        lists = {name: tuple(value) for name, value in about.items() if isinstance(value, list)}
-        return Recording(times_s=columns.pop(_TIME), readings=columns, **{**about, **lists})
-    except (OSError, pa.ArrowException, ValueError, KeyError, TypeError) as error:
-        raise StoreError(f"{path} cannot be read ({error}); ask for the advice again") from error

@@ -63,7 +63,7 @@ def write_experiment(
     incident_s = restart_down_s(job, each_per_s, 1.0)
     documents = topology, calibration, _spec(job, read, conditions, incident_s)
     load = load_csv(read.times_s, read.load_per_s)
-    return write_files(job.name, documents, load, folder, default_flow_style=None)
+    return write_files(job.name, documents, load, folder)
 
 
 def write_graph(graph: JobGraph, folder: Path) -> Path:
@@ -93,12 +93,11 @@ def load_csv(times_s: FloatArray, load_per_s: FloatArray) -> str:
 
 
 def write_files(
-    recording: str, documents: Sequence[dict[str, Any]], load: str, folder: Path, **style: Any
+    recording: str, documents: Sequence[dict[str, Any]], load: str, folder: Path
 ) -> Path:
     """Write topology, calibration and spec, named after what they say, and the load.
 
-    What is the same for every recording is added. ``style`` is that of the YAML. Returns the path
-    of the spec.
+    What is the same for every recording is added. Returns the path of the spec.
     """
     topology, calibration, spec = documents
     topology = {**RATES, **topology}
@@ -116,7 +115,7 @@ def write_files(
     }
     for file, content in contents.items():
         text = f"# Read off {recording}; docs/advise.md says how.\n"
-        text += yaml.safe_dump(content, sort_keys=False, **style)
+        text += yaml.safe_dump(content, sort_keys=False, default_flow_style=None)
         write_bytes(folder / file, text.encode())
     write_bytes(folder / "job_load.csv", load.encode())
     return folder / "job_experiment.yaml"

@@ -223,7 +223,7 @@ def _most_per_s(
     processed = filled(evenly(recording, read.step_s), LOAD_WINDOW_S).readings[name]
     each = processed / np.maximum(counts, 1.0)
     steps = round(EPISODE_S / read.step_s)
-    after = [each[start : start + steps] for start in starts if start >= 0]
+    after = [each[start : start + steps] for start in starts]
     peaks = [float(np.nanmax(one)) for one in after if not np.isnan(one).all()]
     if len(peaks) >= LEAST_SEEN:
         note = f"capacity is the highest reading after a restart that {100 - PEAK:g} % of"
@@ -243,11 +243,8 @@ def _coarse(recording: Recording) -> list[str]:
 
 def _settled(read: Readings, starts: list[int]) -> Flags:
     """Steps with all readings, away from restarts, changes of the instances and the beginning."""
-    measured = ~(np.isnan(read.cpu_share) | np.isnan(read.instances)) & (
-        read.instances > LEAST_INSTANCES
-    )
-    if read.load_was_read is not None:
-        measured &= read.load_was_read
+    measured = ~(np.isnan(read.cpu_share) | np.isnan(read.instances)) & read.load_was_read
+    measured &= read.instances > LEAST_INSTANCES
     wait = round(SETTLES_S / read.step_s)
     measured[:wait] = False
     changes = np.flatnonzero(lasting_changes(read.instances, read.dip_steps))

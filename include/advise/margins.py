@@ -7,9 +7,9 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
 from include.advise.request import BY_BUSY_TIME, BY_CPU, END_TO_END, FIXED, SUITABLE, WHOLE_WAY
 from include.files.inputs import input_text
@@ -22,6 +22,8 @@ TABLE = Path(__file__).with_name("backtest_errors.csv")
 BUSY_TIME = "busy time"
 KINDS = ("fixed", "cpu", BUSY_TIME, END_TO_END, "other")
 HOLDS, MISSES, CANNOT_TELL = "yes", "no", "cannot tell"
+Above0 = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Share = Annotated[float, Field(ge=0, le=1)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,11 +40,11 @@ class BacktestError:
     fitted_under: str
     against: str
     under: str
-    limit_over_rest: float
-    predicted_share: float
-    recorded_share: float
-    predicted_instances: float
-    recorded_instances: float
+    limit_over_rest: Above0
+    predicted_share: Share
+    recorded_share: Share
+    predicted_instances: Above0
+    recorded_instances: Above0
     by_operator: bool = False
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from include.advise.edges import edges_of, in_whole_records, plain_name
 from include.advise.times import FittedValue
 from include.model.errors import SpecError, all_checked, unknown_name
-from include.workloads.recordings.folder import EDGES, inside, is_recorded
+from include.workloads.recordings.folder import EDGES, is_recorded
 from include.workloads.recordings.operators import OperatorRecording, read_operators
 from include.workloads.recordings.recording import FloatArray
 
@@ -83,10 +84,12 @@ class JobGraph:
         """Instances of each operator, most of the time."""
         return {one.name: one.instances for one in self.operators}
 
-    @property
-    def fewest_slots(self) -> int:
-        """With one instance of each operator."""
-        return 1 if self.shares_slots else self.others + len(self.operators)
+    def require_slots(self, most: int) -> None:
+        """Raise SpecError where so many are fewer than one instance of each operator takes."""
+        fewest = 1 if self.shares_slots else self.others + len(self.operators)
+        if most < fewest:
+            problem = f"the job takes {fewest} slots at least; allow as many"
+            raise SpecError("max_instances", [problem])
 
     def slots(self, instances: Mapping[str, FloatArray]) -> FloatArray:
         """Slots that so many instances of each operator take, by step."""
@@ -123,7 +126,7 @@ def read_graph(
     """The operators in a recording, and how records flow between them, as ``edges`` say or the
     folder of `tidebench record`. Raises SpecError."""
     if not edges and is_recorded(source):
-        edges = inside(source, EDGES)
+        edges = str(Path(source) / EDGES)
     pairs = edges_of(edges) if edges else ()
     return read_operators(source, mapping, sort=sort), pairs
 

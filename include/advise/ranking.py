@@ -25,6 +25,8 @@ it cannot be told whether they hold it."""
 SAME_COST = 1.01
 """Costs of such policies up to so many times the lowest count as the same: chosen, after one
 recording on which 0.02 % of cost decided."""
+HIGHER_LOAD = "a higher load of each instance"
+"""What a row says is to be recorded."""
 DECIMALS = 9
 """Costs that differ by less are the same: that is the order in which they were added up."""
 
@@ -117,7 +119,7 @@ def _to_record(replays: Sequence[ReplayOutcome]) -> str:
     if all((replay.known_share, replay.possible_share) == (0.0, 1.0) for replay in replays):
         return "scalings"
     if verdict(first.asked_share, *share_range(shares, shares, first.share_margin)) != CANNOT_TELL:
-        return "a higher load of each instance"
+        return HIGHER_LOAD
     return f"a day under {first.policy}"
 
 

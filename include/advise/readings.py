@@ -38,9 +38,9 @@ class Readings:
     lag_items: FloatArray
     latency_s: FloatArray
     notes: tuple[str, ...]
-    interval_s: float = STEP_S
-    load_was_read: Flags | None = None
-    """By step, not within a long time in which nobody read it; None: all were."""
+    interval_s: float
+    load_was_read: Flags
+    """By step, not within a long time in which nobody read it."""
 
     @property
     def dip_steps(self) -> int:

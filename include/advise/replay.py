@@ -166,8 +166,8 @@ class _Replay:
             self.waits += arrived
             self._record_down(step, instances if now_s >= self.there_s else 0)
             return
-        before = self.columns[0, step - 1] if step else float(self.conditions.instances_at_start)
-        if step and instances != before and not self.conditions.redeploy_s:
+        was_scaled = step and instances != self.columns[0, step - 1]
+        if was_scaled and not self.conditions.redeploy_s:
             self.restarted, self.weight = step, job.restart.planned_share
         if step in self.incidents:
             self.restarted, self.weight, self.started_s = step, 1.0, now_s

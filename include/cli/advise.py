@@ -68,9 +68,10 @@ def backtest(  # noqa: PLR0913  options of a command
     from include.advise.backtest import Scaler, doubts
     from include.advise.backtest import backtest as held_against
     from include.advise.candidates import policy
-    from include.advise.case import Recorded, read_book, recorded_operators, with_operators
+    from include.advise.case import read_book
     from include.advise.job import fit, with_times
     from include.advise.objective import parse_objective
+    from include.advise.recorded import Recorded, recorded_operators, with_operators
     from include.advise.request import AdviceRequest, require_values
     from include.experiment.options import parsed_options
     from include.workloads.recordings import parse_mapping, read_recording

@@ -32,6 +32,8 @@ LAG_S = (5.0, 20.0, 15.0, 8.0, 3.0, 1.0)
 LATENCY_EXCESS_S = (0.0, 0.0, 12.0, 8.0, 4.0, 2.0)
 PROCESSED = (0.0, 0.2, 1.6, 1.6, 1.4, 1.2)
 """Shares of the load: what waited is made up for, and their mean is 1."""
+RESTARTS = (400, 900, 1300, 1700, 2200, 2600)
+"""Steps of twelve hours at which a job restarts by itself."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,7 +24,7 @@ from include.advise.case import Case, load_of, seeded
 from include.advise.cluster import ReplayLease, leases_of
 from include.advise.outcomes import outcome, recorded_outcome, replayed
 from include.advise.page import page_of
-from include.advise.ranking import PolicyRow
+from include.advise.ranking import HIGHER_LOAD, PolicyRow
 from include.advise.replay import ReplayConditions
 from include.advise.request import SUITABLE
 from include.cli.advise import advice_table
@@ -32,7 +32,7 @@ from include.experiment.prices import price_book
 from include.experiment.prices.books import book_of
 from include.model.billing import MONTH_S
 from tests.advise.synthetic import case_of, small_request, write_small_recording
-from tests.command_line import said
+from tests.command_line import refused, said
 
 CONDITIONS = ReplayConditions(instances_at_start=4, max_instances=8)
 
@@ -251,6 +251,31 @@ def test_a_second_recording_is_asked_too(tmp_path: Path) -> None:
     assert "The two recordings say the opposite of fixed, 4" in told
     assert "in job.csv" in told
     assert "in late.csv" in told
+
+
+def test_what_is_wrong_with_a_second_recording_is_told_before_anything_is_kept(
+    tmp_path: Path,
+) -> None:
+    write_small_recording(tmp_path / "job.csv")
+    asked = "advise", tmp_path / "job.csv", "--beside", tmp_path / "none.csv", "--objective"
+
+    for objective, problems in (("90 % within 1 s", ["none.csv"]), ("soon", ["soon", "none.csv"])):
+        told = refused(*asked, objective, "--out", tmp_path / "out")
+        assert all(one in told for one in problems)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_higher_load_that_is_to_be_recorded_is_named(case: Case) -> None:
+    may_hold = replace(row("hpa, CPU 50 %", 100.0), holds="cannot tell")
+
+    def untold(to_record: str) -> str:
+        answer = answered(case, replace(may_hold, to_record=to_record))
+        return replace(answer, recommended=None).untold
+
+    load = f"{case.job.known_to_per_s:,.0f} records/s"
+    more = f"{HIGHER_LOAD} (above {load}), such as with fewer of them."
+    assert untold(HIGHER_LOAD).endswith(f"record {more}")
+    assert untold("a day under payload").endswith("record a day under payload.")
 
 
 def test_what_if_has_the_means_over_the_seeds_of_the_ranking(case: Case) -> None:

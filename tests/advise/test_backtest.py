@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,13 +27,21 @@ from include.experiment.options import parsed_options
 from include.experiment.prices import PRICE_BOOKS
 from include.model.errors import SpecError
 from include.workloads.recordings import Recording, read_recording
-from tests.advise.synthetic import Truth, as_recording, csv, daily, of_readings, recording, without
+from tests.advise.synthetic import (
+    RESTARTS,
+    Truth,
+    as_recording,
+    csv,
+    daily,
+    of_readings,
+    recording,
+    without,
+)
 from tests.command_line import refused, said
 from tests.problems import problems_told
+from tests.recorded import REAL
 
-REAL = Path(os.environ.get("TIDEBENCH_TEST_DATA", "TIDEBENCH_TEST_DATA is not set"))
 HPA = {"target_cpu": 0.35, "max_instances": 24}
-RESTARTS = (400, 900, 1300, 1700, 2200, 2600)
 
 
 @pytest.fixture(scope="module")

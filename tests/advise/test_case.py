@@ -58,6 +58,7 @@ def request_(tmp_path: Path) -> AdviceRequest:
         ({"recorded": "hpa 0.4"}, ["NAME=VALUE"]),
         ({"recorded": "hpa target_cpu=0.4 target_cpu=0.5"}, ["given twice"]),
         ({"recorded": "fixed instances_each=6"}, ["4 to 4 instances were recorded"]),
+        ({"recorded": "fixed interval_s=30"}, ["4 to 4 instances were recorded"]),
         ({"recorded": " "}, ["or write a controller"]),
     ],
 )  # fmt: skip
@@ -168,13 +169,19 @@ def test_a_moment_without_instances_ends_no_lease(tmp_path: Path, request_: Advi
     assert fewer.cost_per_month == pytest.approx(2 * 0.2 * 730 + 2 * 0.2 * begun * 730 / hours)
 
 
-def test_what_is_kept_is_what_was_asked(tmp_path: Path, request_: AdviceRequest) -> None:
-    (tmp_path / "mine.yaml").write_text(BOOK)
-    asked = replace(request_, prices=str(tmp_path / "mine.yaml"), seeds=2, controllers=("hpa",))
+def test_what_is_kept_is_what_was_asked(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where inputs may be in one folder only, and answers are kept in another."""
+    inputs = tmp_path_factory.mktemp("inputs")
+    monkeypatch.setenv("TIDEBENCH_INPUTS", str(inputs))
+    (inputs / "mine.yaml").write_text(BOOK)
+    prices = str(inputs / "mine.yaml")
+    asked = small_request(inputs, prices=prices, seeds=2, controllers=("hpa",))
 
     kept = keep_case(asked, tmp_path / "out")
-    (tmp_path / "job.csv").unlink()
-    (tmp_path / "mine.yaml").unlink()
+    (inputs / "job.csv").unlink()
+    (inputs / "mine.yaml").unlink()
     opened = open_case(tmp_path / "out")
 
     assert opened.question == kept.question
@@ -225,6 +232,11 @@ def test_an_objective_that_no_size_holds_leaves_the_start_and_the_most(
     case = case_of(replace(impossible, controllers=("fixed",)))
 
     assert [one.at_start for one in case.policies] == [4, 9]
+
+
+def test_a_replay_begins_with_no_more_instances_than_there_may_be(request_: AdviceRequest) -> None:
+    case = case_of(replace(request_, max_instances=3, controllers=("hpa",)))
+    assert case.question.conditions.instances_at_start == 3
 
 
 def test_sizes_that_were_looked_for_once_are_kept(

@@ -22,6 +22,7 @@ from tests.advise.synthetic import (
     LATENCY_EXCESS_S,
     QUIET_LAG_S,
     QUIET_LATENCY_S,
+    RESTARTS,
     STEP_S,
     Truth,
     daily,
@@ -29,8 +30,6 @@ from tests.advise.synthetic import (
     recording,
     without,
 )
-
-RESTARTS = (400, 900, 1300, 1700, 2200, 2600)
 
 
 @pytest.fixture(scope="module")

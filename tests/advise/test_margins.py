@@ -202,6 +202,9 @@ def test_the_table_that_comes_with_the_project_is_read_and_others_are_refused(
     (tmp_path / "bad.csv").write_text("fitted,error\na,1\n")
     with pytest.raises(SpecError, match="is no table of backtest errors"):
         case_of(small_request(tmp_path, errors=str(tmp_path / "bad.csv")))
+    nothing_ran = errors_csv([replace(error(0.9, 0.8), predicted_instances=0.0)])
+    with pytest.raises(SpecError, match="predicted_instances: input should be greater than 0"):
+        read_errors(nothing_ran, "table")
 
 
 def test_a_table_of_ones_own_recordings_is_made_and_taken(tmp_path: Path) -> None:
@@ -226,8 +229,6 @@ def test_a_table_of_ones_own_recordings_is_made_and_taken(tmp_path: Path) -> Non
     request = AdviceRequest(recording=str(tmp_path / "a.csv"), objective="90 % within 2 s")
     case = case_of(replace(request, controllers=("hpa",), errors=str(table)))
     assert case.errors == errors
-    listed.write_text("- {recording: no.csv, job: j, controller: hpaa}\n- {job: j}\n")
-    assert "recording" in refused("backtest-errors", str(listed))
     assert "name the file" in refused("backtest-errors", str(listed), "--out", str(tmp_path))
     listed.write_text("[]\n")
     assert "names no recording" in refused("backtest-errors", str(listed))

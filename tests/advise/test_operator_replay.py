@@ -41,17 +41,12 @@ from include.testbeds.columns import as_text
 from include.testing.builders import decision
 from include.workloads.recordings.operators import read_operators
 from include.workloads.recordings.recording import FloatArray
-from tests.advise.synthetic import EDGES, QUIET_LATENCY_S, STEP_S, job, write_operators
+from tests.advise.synthetic import EDGES, QUIET_LATENCY_S, STEP_S, job
 from tests.command_line import refused, said
 
 CONDITIONS = ReplayConditions(instances_at_start=6, max_instances=12, takes_s=5.0, seed=1)
 LOAD: FloatArray = np.array([110 + 50 * math.sin(at / 600) for at in range(0, 7200, 15)])
 DOWN = Restart(cpu_excess=(0.0,), lag_s=(20.0,), latency_excess_s=(0.0, 20.0, 10.0), seen=5)
-
-
-@pytest.fixture(scope="module")
-def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_operators(tmp_path_factory.mktemp("known"))
 
 
 @pytest.fixture(scope="module")
@@ -257,8 +252,10 @@ def test_a_controller_of_one_job_is_checked_with_its_operators(
 
 
 def test_policies_by_busy_time_are_no_guess_where_operators_were_recorded(
-    recorded: Path, tmp_path: Path
+    recorded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """What was read of them is kept whole, also outside of the folder of inputs."""
+    monkeypatch.setenv("TIDEBENCH_INPUTS", str(recorded.parent))
     request = asking(recorded, controllers=("ds2", "hpa"), seeds=1)
     without = keep_case(request, tmp_path / "without")
     assert {one.name for one in without.policies if one.guessed} == {"ds2"}
@@ -276,6 +273,8 @@ def test_a_backtest_replays_operators_too(recorded: Path) -> None:
     by_operator = said(*asked, "--seeds", "1", "--edges", EDGES)
     assert re.search(r"mean instances +3\.\d+ ", by_operator), by_operator
     assert said(*asked, "--seeds", "1") != by_operator
+    few = "--controller", "flink-autoscaler", "--set", "max_instances=2", "--edges", EDGES
+    assert "takes 3 slots at least; allow as many" in refused(*asked[:-2], *few)
 
 
 def test_backtests_by_operator_give_margins_of_their_own(recorded: Path, tmp_path: Path) -> None:
