@@ -24,15 +24,9 @@ from include.model.errors import SpecError
 from include.runs.stages import run_all
 from include.workloads.recordings.files import MOST_BYTES
 from include.workloads.recordings.operators import read_operators
-from tests.advise.synthetic import BUSY_MS, EDGES, write_operators
+from tests.advise.synthetic import BUSY_MS, EDGES
 from tests.command_line import said
 from tests.problems import problems_told
-
-
-@pytest.fixture(scope="module")
-def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What a monitor would have kept of two hours on the fluid testbed, every 60 s."""
-    return write_operators(tmp_path_factory.mktemp("known"))
 
 
 def test_demand_and_selectivity_of_every_operator_are_found_again(exported: Path) -> None:
@@ -312,11 +306,12 @@ LONG = ["time_s,operator,in_per_s,busy_share,instances"]
     ("lines", "said"),
     [
         ([*LONG, "0,a,1,0.1,1", "0,,2,0.1,1", "9,a,3,0.1,1"], "line 3: operator is empty"),
-        ([*LONG, "0,a,1,0.1,1", "9,a,-2,0.1,1"], "line 3: in_per_s[a] is negative (-2)"),
-        ([*LONG, "0,a,1,0.1,1", "0,b,2,7,1", "9,a,3,0.1,1"], "line 3: busy_share[b] is above 1"),
-        ([*LONG, "0,a,1,0.1,1", "0,b,x,0.1,1", "9,a,3,0.1,1"], "line 3: in_per_s[b] is no number"),
+        ([*LONG, "0,a,1,0.1,1", "9,a,-2,0.1,1"], "line 3: in_per_s is negative (-2)"),
+        ([*LONG, "0,a,1,0.1,1", "0,b,2,7,1", "9,a,3,0.1,1"], "line 3: busy_share is above 1"),
+        ([*LONG, "0,a,1,0.1,1", "0,b,x,0.1,1", "9,a,3,0.1,1"], "line 3: in_per_s is no number"),
         ([*LONG, "0,a,1,0.1,1", "9,a,3,0.1,1", "9,a,3,0.1,1"], "line 4: an operator has two rows"),
-        ([*LONG, "9,a,1,0.1,1", "0,a,3,0.1,1"], "line 3: time_s is not above that of the row"),
+        ([*LONG, "9,a,1,0.1,1", "0,a,3,0.1,1"], "line 3: time_s goes backwards"),
+        (["time_s,task,in_per_s", "0,a,1", "0,b,2"], "--map operator=COLUMN (task, in_per_s)"),
         (LONG, "has 0 rows of readings; record at least 2"),
         (["time_s,busy_share[]", "0,1", "1,1"], "busy_share[] names no operator"),
     ],

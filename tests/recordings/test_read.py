@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -25,9 +24,9 @@ from include.workloads.recordings import (
     parse_mapping,
     read_recording,
 )
+from tests.recorded import REAL
 
 AT = 1_600_000_000.0
-REAL = Path(os.environ.get("TIDEBENCH_TEST_DATA", "TIDEBENCH_TEST_DATA is not set"))
 
 
 def read(tmp_path: Path, content: bytes | str, mapping: str = "", file: str = "a.csv") -> Recording:
@@ -122,6 +121,18 @@ def test_relative_times_may_be_long_and_begin_later(tmp_path: Path) -> None:
     assert any("shifted by -200000 s" in note for note in found.notes)
 
 
+HEAD = "time_s,rate_per_s,task_manager_slots,busy_share\n"
+
+
+@pytest.mark.parametrize("about", ["[]", '{"slots_each": null}'])
+def test_a_folder_of_record_that_does_not_say_its_slots_is_read(about: str, tmp_path: Path) -> None:
+    (tmp_path / "recording.json").write_text(about)
+    (tmp_path / "job.csv").write_text(HEAD + "0,1,4,0.5\n5,2,4,0.5\n")
+    found = read_recording(str(tmp_path))
+    assert found.instances_per_host is None
+    assert (found.name, found.readings["rate_per_s"].tolist()) == (tmp_path.name, [1, 2])
+
+
 def test_absent_is_not_zero(tmp_path: Path) -> None:
     found = read(tmp_path, "\ufefftime_s,rate,lag,heat\n0,1,NaN,8\n\n15,,null,9\n30,0,7,9\n")
     assert values(found) == {"rate_per_s": [1, None, 0], "lag_items": [None, None, 7]}
@@ -157,9 +168,9 @@ def test_parquet_is_read_with_its_types(tmp_path: Path) -> None:
 
 
 OPENMETRICS = """\
-# TYPE flink_records counter
-flink_records_total{job="x"} 100 1600000000
-flink_records_total{job="x"} 130 1600000015
+\ufeff# TYPE flink_records counter
+flink_records_total{job="x\u2028"} 100 1600000000
+flink_records_total{job="x\u2028"} 130 1600000015
 flink_records_total{job="y"} 7 1600000000
 # TYPE lag gauge
 lag 5 1600000000
@@ -169,7 +180,8 @@ lag NaN 1600000015
 
 
 def test_openmetrics_is_read_by_metric_and_labels(tmp_path: Path) -> None:
-    found = read(tmp_path, OPENMETRICS, 'rate=flink_records_total{job="x"},lag=lag', "a.om")
+    asked = 'rate=flink_records_total{job="x\u2028"},lag=lag'
+    found = read(tmp_path, OPENMETRICS.replace("\n", "\r\n"), asked, "a.om")
     assert (found.began_at, found.times_s.tolist()) == (AT, [0, 15])
     assert values(found) == {"rate_per_s": [None, 2], "lag_items": [5, None]}
 
@@ -182,7 +194,7 @@ def test_the_answer_to_a_range_query_is_read(tmp_path: Path) -> None:
         {"metric": {"__name__": "lag"}, "values": [[AT + 15, "3"], [AT + 30, "NaN"]]},
     ]
     text = json.dumps({"status": "success", "data": {"resultType": "matrix", "result": result}})
-    found = read(tmp_path, text, 'latency=latency_ms{p="95"},lag=lag', "a.json")
+    found = read(tmp_path, f"\ufeff{text}", 'latency=latency_ms{p="95"},lag=lag', "a.json")
     assert found.times_s.tolist() == [0, 15, 30]
     assert values(found) == {"latency_s": [0.02, 0.03, None], "lag_items": [None, 3, None]}
 

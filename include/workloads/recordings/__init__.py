@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from types import MappingProxyType
 
 import numpy as np
@@ -12,14 +13,7 @@ from include.model.errors import SpecError
 from include.workloads.recordings.assemble import Sheet, assemble, sorted_by_time
 from include.workloads.recordings.csv_cells import shortened
 from include.workloads.recordings.files import read_file
-from include.workloads.recordings.folder import (
-    JOB,
-    MAPPING,
-    inside,
-    is_recorded,
-    recording_name,
-    slots_each,
-)  # fmt: skip
+from include.workloads.recordings.folder import JOB, MAPPING, is_recorded, slots_each
 from include.workloads.recordings.mapping import choose, parse_mapping
 from include.workloads.recordings.recording import SIGNALS, Recording, evenly, filled
 from include.workloads.recordings.series import joined, sheet_of
@@ -49,9 +43,9 @@ def read_recording(
         name, recording = read_server(source, mapping)
         return assemble(name, *joined(recording))
     if is_recorded(source):
-        read = read_recording(inside(source, JOB), {**MAPPING, **mapping}, sort=sort)
-        name = recording_name(source)
-        return replace(_to_its_end(read), name=name, instances_per_host=slots_each(source))
+        folder = Path(source)
+        read = _to_its_end(read_recording(str(folder / JOB), {**MAPPING, **mapping}, sort=sort))
+        return replace(read, name=folder.resolve().name, instances_per_host=slots_each(folder))
     name, content = read_file(source)
     if not isinstance(content, Sheet):
         return assemble(name, *sheet_of(name, content, mapping))

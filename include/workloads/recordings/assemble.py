@@ -52,7 +52,7 @@ def assemble(name: str, sheet: Sheet, reads: Sequence[Reads]) -> Recording:
     times, found = read_times(time_read, sheet.cells[time_read.column], sheet.place)
     problems += found
     if times is not None:
-        problems += _order(time_read.column, times.seconds, sheet.place)
+        problems += order_problems(time_read.column, times.seconds, sheet.place)
     values: dict[str, FloatArray] = {}
     notes: list[str] = []
     for read in reads:
@@ -77,7 +77,8 @@ def assemble(name: str, sheet: Sheet, reads: Sequence[Reads]) -> Recording:
     return _recording(name, times, kept, values, (*sheet.notes, *times.notes, *notes), unread)
 
 
-def _order(column: str, seconds: FloatArray, place: Place) -> list[str]:
+def order_problems(column: str, seconds: FloatArray, place: Place) -> list[str]:
+    """Times that do not come after the one before."""
     steps = np.diff(seconds)
     backwards = (np.flatnonzero(steps < 0) + 1).tolist()
     repeated = (np.flatnonzero(steps == 0) + 1).tolist()

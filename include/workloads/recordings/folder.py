@@ -25,19 +25,9 @@ def is_recorded(source: str | Path) -> bool:
         return False
 
 
-def inside(folder: str | Path, file: str) -> str:
-    """The path of a file in such a folder."""
-    return str(Path(folder) / file)
-
-
-def recording_name(folder: str | Path) -> str:
-    """What results call it: the folder's name."""
-    return Path(folder).resolve().name
-
-
 def slots_each(folder: str | Path) -> int | None:
     """Slots of a TaskManager, where one was seen."""
     try:
         return int(read_json(Path(folder) / ABOUT)["slots_each"])
-    except (StoreError, KeyError, ValueError):
+    except (StoreError, KeyError, TypeError, ValueError):
         return None

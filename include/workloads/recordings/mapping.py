@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from include.model.errors import SpecError, unknown_name
 from include.workloads.recordings.recording import SIGNALS
@@ -134,8 +134,7 @@ def choose(names: Sequence[str], mapping: Mapping[str, str]) -> tuple[list[Reads
             ways = " or ".join(f"{_SHORT[signal]}={name}" for name in candidates)
             problems.append(f"{' and '.join(candidates)} could both be the {signal}; write {ways}")
         reads += [Reads(signal, name, "", asked=False) for name in candidates[:1]]
-    reads, unit_problems = _with_units(reads)
-    problems += unit_problems
+    reads = [with_unit(read, read.column, problems) for read in reads]
     if not any(one.signal == TIME for one in reads):
         problems.append("no column is the time; write time=COLUMN")
     if all(one.signal == TIME for one in reads):
@@ -159,23 +158,18 @@ def _is_obvious(signal: str, name: str) -> bool:
     return any(re.fullmatch(_OBVIOUS[signal], one) for one in (stem, name.strip().lower()))
 
 
-def _with_units(reads: Sequence[Reads]) -> tuple[list[Reads], list[str]]:
-    """Units that columns name at their end, where the mapping gave none."""
-    converted, problems = [], []
-    for one in reads:
-        unit = one.unit or stem_and_unit(one.column)[1]
-        if not one.unit and unit and unit not in UNITS[one.signal]:
-            problems.append(
-                f"{one.column} ends in {unit}, which is no unit of {_SHORT[one.signal]}; convert "
-                f"it, or say what it is: {known_units(one.signal)}"
-            )
-        elif not unit and one.signal in NEEDS_UNIT:
-            problems.append(
-                f"{one.column} does not say its unit; write {_SHORT[one.signal]}={one.column} "
-                f"with one of {known_units(one.signal)}"
-            )
-        converted.append(Reads(one.signal, one.column, unit, one.asked))
-    return converted, problems
+def with_unit(read: Reads, name: str, problems: list[str], *, is_counter: bool = False) -> Reads:
+    """What is read in its unit: as the mapping says, of a counter, or as the column or metric of
+    that ``name`` says at its end."""
+    if read.unit:
+        return read
+    unit, units = TOTAL if is_counter else stem_and_unit(name)[1], known_units(read.signal)
+    if unit and unit not in UNITS[read.signal]:
+        how = f"convert it, or write one of {units} behind it"
+        problems.append(f"{read} is in {unit}, which is no unit of it; {how}")
+    elif not unit and read.signal in NEEDS_UNIT:
+        problems.append(f"{read} does not say its unit; write one of {units} behind it")
+    return replace(read, unit=unit)
 
 
 def said(read: Reads) -> str:

@@ -6,7 +6,8 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 from statistics import fmean
 
 import numpy as np
@@ -14,10 +15,15 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from include.model.errors import SpecError, unknown_name
-from include.workloads.recordings.assemble import ROUNDED_UP, Sheet, sorted_by_time
+from include.workloads.recordings.assemble import (
+    ROUNDED_UP,
+    Sheet,
+    order_problems,
+    sorted_by_time,
+)
 from include.workloads.recordings.csv_cells import Place, negatives, numbers, places, shortened
 from include.workloads.recordings.files import read_file
-from include.workloads.recordings.folder import OPERATORS, inside, is_recorded, recording_name
+from include.workloads.recordings.folder import OPERATORS, is_recorded
 from include.workloads.recordings.mapping import TIME, Reads, asked_reads, listed_names
 from include.workloads.recordings.recording import FloatArray
 from include.workloads.recordings.series import CLOCK, Samples, sheet_at
@@ -34,7 +40,6 @@ _KINDS: Mapping[str, tuple[str, Mapping[str, float]]] = {
 }
 _NAMED = re.compile(r"([^\[]+)\[(.*)\]\s*")
 """What is read, and of which operator; the operator may have brackets of its own."""
-_ROW = "\0row"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,15 +59,6 @@ class OperatorRecording:
         return replace(self, times_s=self.times_s[rows], readings=readings)
 
 
-def operator_columns(recording: OperatorRecording) -> dict[str, FloatArray]:
-    """Its readings as columns that `read_operators` reads again."""
-    return {
-        f"{_COLUMN[kind]}[{operator}]": values
-        for operator, kinds in recording.readings.items()
-        for kind, values in kinds.items()
-    }
-
-
 def read_operators(
     source: str, mapping: Mapping[str, str], *, sort: bool = False
 ) -> OperatorRecording:
@@ -75,14 +71,14 @@ def read_operators(
     order of time, equal ones into one. Raises SpecError with all problems at once.
     """
     if is_recorded(source):
-        read = read_operators(inside(source, OPERATORS), mapping, sort=sort)
-        return replace(read, name=recording_name(source))
+        read = read_operators(str(Path(source) / OPERATORS), mapping, sort=sort)
+        return replace(read, name=Path(source).resolve().name)
     name, content = read_file(source)
     if isinstance(content, Sheet):
         return _of_columns(name, content, mapping, sort)
     sheet = operator_sheet(name, content, mapping)
     sheet.require_rows(name)
-    return _recording(name, _Wide(sheet), Reads(TIME, CLOCK, "", asked=True), {})
+    return _recording(name, sheet, Reads(TIME, CLOCK, "", asked=True), {})
 
 
 def _of_columns(
@@ -97,6 +93,8 @@ def _of_columns(
     if time not in sheet.cells:
         remedy = "" if TIME in mapping else "; write time=COLUMN"
         problems.append(f"there is no column {time!r} for time{remedy}")
+    if by not in sheet.cells and OPERATOR in mapping:
+        problems.append(f"there is no column {by!r} for operator")
     if problems:
         problems.append(f"the columns are: {listed_names(sheet.columns)}")
         raise SpecError(name, shortened(problems))
@@ -104,95 +102,74 @@ def _of_columns(
     if sort:
         others = [Reads(OPERATOR, one, "", asked=True) for one in sheet.columns if one != time]
         sheet = sorted_by_time(sheet, [clock, *others])
-    if by in sheet.cells:
-        return _recording(name, _wide(name, sheet, time, by), clock, mapping)
-    if OPERATOR in mapping:
-        problem = f"there is no column {by!r} for operator"
-        raise SpecError(name, [problem, f"the columns are: {listed_names(sheet.columns)}"])
-    return _recording(name, _Wide(sheet), clock, mapping)
-
-
-@dataclass(frozen=True, slots=True)
-class _Wide:
-    """A sheet with a row per time. Where a file has a row per time and operator, ``rows_of`` says
-    by column in which of its rows the cells stand, so that messages name its lines."""
-
-    sheet: Sheet
-    rows_of: Mapping[str, Sequence[int]] = field(default_factory=dict)
-    place_of_row: Place | None = None
-
-    def place(self, column: str) -> Place:
-        """Says where a cell of the column is."""
-        rows, of = self.rows_of.get(column), self.place_of_row
-        return self.sheet.place if rows is None or of is None else lambda i: of(rows[i])
-
-
-def _wide(name: str, sheet: Sheet, time: str, by: str) -> _Wide:
-    """A row per time instead of one per time and operator."""
-    cells = sheet.cells.assign(**{by: sheet.cells[by].astype(object).fillna("").astype(str)})
-    nameless = cells[by].str.strip() == ""
-    twice = cells.duplicated([by, time]) & ~nameless
-    problems = []
-    if nameless.any():
-        problem = f"{by} is empty; write whose row it is, or leave the row out"
-        problems.append(f"{places(np.flatnonzero(nameless).tolist(), sheet.place)}: {problem}")
-    if twice.any():
-        remedy = (
-            "an operator has two rows of one time; add up or average its subtasks, or have equal"
-        )
-        where = places(np.flatnonzero(twice).tolist(), sheet.place)
-        problems.append(f"{where}: {remedy} rows made one (--sort)")
-    if problems:
-        raise SpecError(name, problems)
-    first = cells[[time]].drop_duplicates()
-    row_of = pd.Series(np.arange(len(cells)), cells.index)
-    wide, rows_of = {time: first[time]}, {time: row_of[first.index].tolist()}
-    for operator, part in cells.groupby(by, sort=False):
-        at = part.assign(**{_ROW: row_of[part.index]}).set_index(time).reindex(first[time])
-        for column in part.columns.drop([time, by]):
-            named = f"{column}[{operator}]"
-            wide[named] = at[column].set_axis(first.index)
-            rows_of[named] = at[_ROW].fillna(0).astype(int).tolist()
-    return _Wide(replace(sheet, cells=pd.DataFrame(wide)), rows_of, sheet.place)
+    return _recording(name, sheet, clock, mapping, by if by in sheet.cells else "")
 
 
 def _recording(
-    name: str, wide: _Wide, clock: Reads, mapping: Mapping[str, str]
+    name: str, sheet: Sheet, clock: Reads, mapping: Mapping[str, str], by: str = ""
 ) -> OperatorRecording:
-    sheet, time = wide.sheet, clock.column
-    times, problems = read_times(clock, sheet.cells[time], sheet.place)
+    """Columns name operators; or where a file has a row per time and operator, the column ``by``
+    says whose a row is."""
+    times, problems = read_times(clock, sheet.cells[clock.column], sheet.place)
+    whose = sheet.cells[by] if by else pd.Series("", sheet.cells.index)
+    whose = whose.astype(object).fillna("").astype(str).str.strip()
+    seconds = np.arange(len(whose), dtype=np.float64)  # where times cannot be read the rest is told
     if times is not None:
-        late = (np.flatnonzero(np.diff(times.seconds) <= 0) + 1).tolist()
-        if late:
-            problem = f"{time} is not above that of the row before; sort the rows by time (--sort)"
-            if OPERATOR not in mapping and len(set(times.seconds.tolist())) < times.seconds.size:
-                columns = ", ".join(name for name in sheet.columns if name != time)
-                problem += (
-                    ", or, where rows are of several operators, say which column names them: "
-                    f"--map {OPERATOR}=COLUMN ({columns})"
-                )
-            problems.append(f"{places(late, sheet.place)}: {problem}")
+        seconds = times.seconds
+        problems += _order(sheet, clock.column, seconds, by, mapping)
+        problems += _wrong_rows(sheet, whose, seconds) if by else []
+    times_s, step = np.unique(seconds, return_inverse=True)
     readings: dict[str, dict[str, FloatArray]] = {}
     read_from: dict[tuple[str, str], str] = {}
-    for column, operator, kind, divisor in _found(sheet.columns, mapping, problems):
-        place = wide.place(column)
-        values, wrong = numbers(column, sheet.cells[column], place)
-        problems += wrong or _impossible(column, kind, values, divisor, place)
-        if not wrong and np.isnan(values).all():
-            continue
-        if (operator, kind) in read_from:
-            both = f"{read_from[operator, kind]} and {column}"
-            problem = f"map one ({kind}=COLUMN), or take the other out"
-            problems.append(f"{both} are both the {kind} of {operator}; {problem}")
-        read_from[operator, kind] = column
-        readings.setdefault(operator, {})[kind] = values / divisor
+    for column, named, kind, divisor in _found(sheet.columns, mapping, bool(by), problems):
+        values, wrong = numbers(column, sheet.cells[column], sheet.place)
+        problems += wrong or _impossible(column, kind, values, divisor, sheet.place)
+        for operator in [named] if named else whose.unique().tolist():
+            rows = np.flatnonzero(whose == ("" if named else operator))
+            if np.isnan(values[rows]).all():
+                continue
+            if (operator, kind) in read_from:
+                both = f"{read_from[operator, kind]} and {column}"
+                problem = f"map one ({kind}=COLUMN), or take the other out"
+                problems.append(f"{both} are both the {kind} of {operator}; {problem}")
+            read_from[operator, kind] = column
+            placed = readings.setdefault(operator, {})[kind] = np.full(times_s.size, np.nan)
+            placed[step[rows]] = values[rows] / divisor
     if not readings and not problems:
         how = "name columns such as busy_share[OPERATOR], or map operator=COLUMN"
         problems.append(f"no column names an operator; {how}")
         problems.append(f"the columns are: {listed_names(sheet.columns)}")
-    if problems or times is None:
+    if problems:
         raise SpecError(name, shortened(problems))
-    return OperatorRecording(name=name, times_s=times.seconds - times.seconds[0], readings=readings)
+    return OperatorRecording(name=name, times_s=times_s - times_s[0], readings=readings)
+
+
+def _order(
+    sheet: Sheet, time: str, seconds: FloatArray, by: str, mapping: Mapping[str, str]
+) -> list[str]:
+    """Times that come too late. Where rows are of operators all of a time may come before the next
+    one, or all of an operator."""
+    _, first = np.unique(seconds, return_index=True)
+    rows = np.sort(first) if by else np.arange(seconds.size)
+    problems = order_problems(time, seconds[rows], lambda i: sheet.place(int(rows[i])))
+    if OPERATOR not in mapping and rows.size > first.size:
+        columns = ", ".join(name for name in sheet.columns if name != time)
+        how = f"--map {OPERATOR}=COLUMN ({columns})"
+        problems.append(f"where rows are of several operators, say which column names them: {how}")
+    return problems
+
+
+def _wrong_rows(sheet: Sheet, whose: pd.Series, seconds: FloatArray) -> Iterator[str]:
+    """Rows of no operator, and two of one at a time."""
+    nameless = whose == ""
+    if nameless.any():
+        problem = "operator is empty; write whose row it is, or leave the row out"
+        yield f"{places(np.flatnonzero(nameless).tolist(), sheet.place)}: {problem}"
+    twice = pd.DataFrame({OPERATOR: whose, TIME: seconds}).duplicated() & ~nameless
+    if twice.any():
+        problem = "an operator has two rows of one time; add up or average its subtasks, or have"
+        where = places(np.flatnonzero(twice).tolist(), sheet.place)
+        yield f"{where}: {problem} equal rows made one (--sort)"
 
 
 def _impossible(
@@ -210,22 +187,22 @@ def _impossible(
 
 
 def _found(
-    columns: Sequence[str], mapping: Mapping[str, str], problems: list[str]
+    columns: Sequence[str], mapping: Mapping[str, str], of_rows: bool, problems: list[str]
 ) -> Iterator[tuple[str, str, str, float]]:
-    """Column, operator, kind, and what to divide by."""
+    """Column, operator (none where a row says it, ``of_rows``), kind, and what to divide by."""
     asked = {kind: mapping[kind].rpartition("@") for kind in _KINDS if kind in mapping}
     wanted = {kind: (name or unit, unit if at else "") for kind, (name, at, unit) in asked.items()}
-    stems = {one[1].strip(): one[2].strip() for one in map(_NAMED.fullmatch, columns) if one}
+    stems = {column: (column.strip(), "") for column in columns}
+    if not of_rows:
+        matches = {column: _NAMED.fullmatch(column) for column in columns}
+        stems = {one: (of[1].strip(), of[2].strip()) for one, of in matches.items() if of}
+    known = {stem for stem, _ in stems.values()}
     for kind, (stem, _) in wanted.items():
-        if stem not in stems:
-            problems.append(f"{kind}={stem}: there is no column {stem}[OPERATOR]")
-            problems.append(f"the columns are: {listed_names(columns)}")
-    for column in columns:
-        match = _NAMED.fullmatch(column)
-        if not match:
-            continue
-        stem, operator = match[1].strip(), match[2].strip()
-        if not operator:
+        if stem not in known:
+            problem = f"{kind}={stem}: there is no column {stem}" + "[OPERATOR]" * (not of_rows)
+            problems += [problem, f"the columns are: {listed_names(columns)}"]
+    for column, (stem, operator) in stems.items():
+        if not (operator or of_rows):
             problems.append(f"{column} names no operator; write it between the brackets")
             continue
         for kind, (pattern, units) in _KINDS.items():

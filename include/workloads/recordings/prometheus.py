@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import re
@@ -17,7 +18,8 @@ _ASK = "ask /api/v1/query_range for a range"
 
 def series_in(path: Path, text: str) -> list[Samples] | None:
     """The series of a file that has some, by its name or how it begins; None of another one."""
-    kind, start = path.suffix.lower(), text.lstrip("\ufeff \t\r\n")
+    text = text.removeprefix("\ufeff")
+    kind, start = path.suffix.lower(), text.lstrip()
     if kind == ".json" or start.startswith(("{", "[")):
         return read_range(path.name, text)
     if kind in (".om", ".prom", ".openmetrics") or re.match(r"# (TYPE|HELP|UNIT|EOF)\b", start):
@@ -58,7 +60,7 @@ def _openmetrics_samples(name: str, text: str) -> Iterator[tuple[str, Any]]:
 
     def lines() -> Iterator[str]:
         nonlocal at
-        for line in text.splitlines(keepends=True):
+        for line in io.StringIO(text, newline=None):  # as a file: labels may have other line ends
             at += 1
             yield line
 
@@ -88,10 +90,11 @@ def read_range(name: str, text: str) -> list[Samples]:
             name, [f"Prometheus answered with an error ({_text(reason):.300}); ask again"]
         )
     data = response.get("data")
-    kind = data.get("resultType") if isinstance(data, dict) else None
+    data = data if isinstance(data, dict) else {}
+    kind = data.get("resultType")
     if kind != "matrix":
         raise SpecError(name, [f"the result is {_text(kind)} and no matrix; {_ASK}"])
-    result = data["result"] if isinstance(data, dict) and "result" in data else None
+    result = data.get("result")
     if result == []:
         raise SpecError(name, ["the result is empty; check the query and its range"])
     if not isinstance(result, list):

@@ -12,8 +12,7 @@ import pandas as pd
 from include.model.errors import SpecError
 from include.workloads.recordings.assemble import Sheet
 from include.workloads.recordings.csv_cells import shortened
-from include.workloads.recordings.mapping import TIME, Reads, asked_reads, choose
-from include.workloads.recordings.units import NEEDS_UNIT, TOTAL, UNITS, known_units, stem_and_unit
+from include.workloads.recordings.mapping import TIME, Reads, asked_reads, choose, with_unit
 
 CLOCK = "timestamp"
 """The column that all series have in common."""
@@ -59,7 +58,8 @@ def sheet_of(
     chosen: dict[Reads, Samples] = {}
     for read in reads:
         if match := _matching(read, series, problems):
-            chosen[with_unit(read, match, problems)] = match
+            read_in = with_unit(read, match.metric, problems, is_counter=match.is_counter)
+            chosen[read_in] = match
     if problems:
         listed = ", ".join(str(samples) for samples in series[:_MOST_NAMED])
         more = f" and {len(series) - _MOST_NAMED} more" if len(series) > _MOST_NAMED else ""
@@ -118,20 +118,3 @@ def _labels(text: str) -> dict[str, str] | None:
         labels[match[1]] = match[2].replace('\\"', '"').replace("\\\\", "\\")
         at = match.end()
     return labels
-
-
-def with_unit(read: Reads, series: Samples, problems: list[str]) -> Reads:
-    """What is read with its unit: said, of a counter, or at the end of the metric's name."""
-    if read.unit:
-        return read
-    unit = TOTAL if series.is_counter else stem_and_unit(series.metric)[1]
-    if unit and unit not in UNITS[read.signal]:
-        problems.append(
-            f"{read}: {series.metric} is in {unit}, which is no unit of it; convert it in the "
-            f"query, or write one of {known_units(read.signal)} behind it"
-        )
-    elif not unit and read.signal in NEEDS_UNIT:
-        problems.append(
-            f"{read}: does not say its unit; write one of {known_units(read.signal)} behind it"
-        )
-    return Reads(read.signal, read.column, unit, read.asked)

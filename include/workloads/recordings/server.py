@@ -6,14 +6,13 @@ import math
 import os
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from urllib.parse import parse_qsl, urlsplit
 
 from include.model.errors import SpecError
-from include.workloads.recordings.mapping import Reads
+from include.workloads.recordings.mapping import Reads, with_unit
 from include.workloads.recordings.prometheus import read_range
-from include.workloads.recordings.series import Samples, asked_series, with_unit
+from include.workloads.recordings.series import Samples, asked_series
 
 SCHEMES = ("prometheus+http", "prometheus+https")
 MOST_POINTS = 11_000
@@ -25,16 +24,6 @@ _USAGE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class RangeAsked:
-    """Which server is asked, and of which range: epoch seconds, and seconds between points."""
-
-    url: str
-    start_s: float
-    end_s: float
-    step_s: float
-
-
 def is_server(source: str) -> bool:
     """Whether a source is a server of Prometheus."""
     return source.split("://", 1)[0].lower() in SCHEMES and "://" in source
@@ -42,29 +31,31 @@ def is_server(source: str) -> bool:
 
 def read_server(source: str, mapping: Mapping[str, str]) -> tuple[str, dict[Reads, Samples]]:
     """The name of the recording, and one series per signal. Raises SpecError with all problems."""
-    query = _parsed(source)
+    url, asked_range = _parsed(source)
     reads, problems = asked_series(mapping)
     if not reads and not problems:
         problems.append("map every signal to a query: --map 'rate=sum(rate(records_total[1m]))'")
     if problems:
-        raise SpecError(query.url, problems)
+        raise SpecError(url, problems)
     samples: dict[Reads, Samples] = {}
     for read in reads:
         try:
-            series = read_range(query.url, _response(query, read.column))
+            answer = prometheus_answer(url, "query_range", asked_range | {"query": read.column})
+            series = read_range(url, answer)
         except SpecError as error:
             problems += [f"{read}: {problem}" for problem in error.problems]
             continue
         if len(series) > 1:
             problems.append(f"{read}: answers {len(series)} series; add them up, as in sum(...)")
-        samples[with_unit(read, series[0], problems)] = series[0]
+        samples[with_unit(read, series[0].metric, problems)] = series[0]
     if problems:
-        raise SpecError(query.url, problems)
-    return query.url, samples
+        raise SpecError(url, problems)
+    return url, samples
 
 
-def _parsed(source: str) -> RangeAsked:
-    """Where to ask and what. No message repeats what may be a password."""
+def _parsed(source: str) -> tuple[str, dict[str, str | float]]:
+    """Which server to ask, and of which range: epoch seconds, and seconds between points. No
+    message repeats what may be a password."""
     kind = "Prometheus"
     if os.environ.get("TIDEBENCH_INPUTS"):
         raise SpecError(kind, ["TIDEBENCH_INPUTS limits inputs to files; save the answer in one"])
@@ -100,7 +91,7 @@ def _parsed(source: str) -> RangeAsked:
         problems += _range_problems(start_s, end_s, step_s)
     if problems:
         raise SpecError(url, problems)
-    return RangeAsked(url, start_s, end_s, step_s)
+    return url, {"start": start_s, "end": end_s, "step": step_s}
 
 
 def _number(name: str, text: str, problems: list[str]) -> float:
@@ -131,13 +122,6 @@ def _range_problems(start_s: float, end_s: float, step_s: float) -> list[str]:
         much = f"{points:.0f} points are more than {MOST_POINTS}"
         return [f"{much}; take a step of at least {least} s, or a shorter range"]
     return []
-
-
-def _response(asked: RangeAsked, query: str) -> str:
-    params: dict[str, str | float] = {
-        "query": query, "start": asked.start_s, "end": asked.end_s, "step": asked.step_s,
-    }  # fmt: skip
-    return prometheus_answer(asked.url, "query_range", params)
 
 
 def prometheus_answer(

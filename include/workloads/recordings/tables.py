@@ -36,8 +36,6 @@ def read_csv(name: str, text: str) -> Sheet:
     rows = [(line, row) for line, row in rows if row]
     if blank:
         notes.append(f"{blank} blank lines were left out")
-    if not rows:
-        raise SpecError(name, ["the file is empty; write a line of column names, then readings"])
     (_, header), *body = rows
     if _is_prose(text, header, body):
         problem = "is no table; give a CSV with a line of column names and then a line per time"
