@@ -23,7 +23,7 @@ from include.results.tables.catalogue import TableSchema
 from include.testbeds import TESTBEDS
 from include.workloads.recordings import read_recording
 from include.workloads.topologies import load_topology, run_defaults
-from include.workloads.trace_files import TraceLoad, read_load
+from include.workloads.trace import TraceLoad, read_load
 from tests.builders import run_spec
 
 SECRET = "planted-3f9ad1c07b"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import json
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,7 @@ from include.model.errors import SpecError
 from include.workloads.trace import DAY_S, Trace
 from tests.builders import run_spec
 from tests.command_line import said
-
-REAL = Path(os.environ.get("TIDEBENCH_TEST_DATA", "TIDEBENCH_TEST_DATA is not set"))
+from tests.recorded import REAL
 
 
 def a_point(seed: int = 1, **options: Any) -> RunSpec:
@@ -55,8 +54,13 @@ def test_a_counter_is_replayed_when_it_grew(step_s: float | None, tmp_path: Path
 
 
 def test_obvious_names_need_no_mapping(tmp_path: Path) -> None:
-    path = written(tmp_path, "time_s,requests_per_s,latency_ms", "0,4,9", "60,8,9")
-    assert Trace(path, items_per_level_s=4).unfold(3600, seed=1).levels == (1, 2)
+    values = {"metric": {"__name__": "requests_per_s"}, "values": [[0, "4"], [60, "8"]]}
+    answer = {"status": "success", "data": {"resultType": "matrix", "result": [values]}}
+    for path in (
+        written(tmp_path, "time_s,requests_per_s,latency_ms", "0,4,9", "60,8,9"),
+        written(tmp_path, json.dumps(answer), name="load.json"),
+    ):
+        assert Trace(path, items_per_level_s=4).unfold(3600, seed=1).levels == (1, 2)
 
 
 def test_a_run_takes_its_items_per_level_from_the_topology(tmp_path: Path) -> None:
@@ -159,6 +163,9 @@ def test_every_wrong_cell_of_a_trace_is_told_at_once_with_its_line(tmp_path: Pat
         "line 7: time_s does not come after that of the row before; sort the rows by time",
         "line 3: level is negative",
     ]
+    filled = list(Trace(f"{tmp_path}/load.csv", gaps="hold").problems())
+    assert len(filled) == 4
+    assert all(problem_text.startswith(where) for problem_text in filled)
 
 
 def test_check_says_what_was_done_to_a_trace(tmp_path: Path) -> None:
