@@ -120,7 +120,11 @@ def read_parquet(name: str, content: bytes) -> Sheet:
         raise SpecError(name, problems)
     columns, notes = dict[str, pd.Series](), []
     for field in table.schema:
-        cells = _parquet_cells(table[field.name], field.type)
+        try:
+            cells = _parquet_cells(table[field.name], field.type)
+        except (pa.ArrowException, ValueError, OverflowError, LookupError) as error:
+            problem = f"{field.name} cannot be read ({error}); write it as text, or leave it out"
+            raise SpecError(name, [problem]) from None
         if cells is None:
             notes.append(f"{field.name} is {field.type}, which is no reading, and was left out")
         else:
