@@ -58,7 +58,7 @@ def test_obvious_names_need_no_mapping(tmp_path: Path) -> None:
     answer = {"status": "success", "data": {"resultType": "matrix", "result": [values]}}
     for path in (
         written(tmp_path, "time_s,requests_per_s,latency_ms", "0,4,9", "60,8,9"),
-        written(tmp_path, json.dumps(answer), name="load.json"),
+        written(tmp_path, json.dumps(answer, indent=1), name="load.json"),
     ):
         assert Trace(path, items_per_level_s=4).unfold(3600, seed=1).levels == (1, 2)
 
