@@ -287,7 +287,6 @@ def test_the_command_sorts_rows_where_it_is_asked_to(
     [
         (["--set", "target_cpu", "--set", "=3", "--set", "a="], ["'target_cpu'", "'=3'", "'a='"]),
         (["--set", "b=[0.3", "--set", "a={", "--set", "c"], ["'b=[0.3'", "'a={'", "'c'"]),
-        (["--set", "cpu=0.3"], ["unknown option 'cpu'"]),
         (["--map", "rates=x,lagg=y"], ["'rates'", "'lagg'"]),
         (["--map", "rate=nowhere"], ["nowhere"]),
         (["--start-up-s", "-5", "--restart-s", "nan"], ["--start-up-s: write", "--restart-s: wr"]),

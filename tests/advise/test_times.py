@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +23,6 @@ from tests.advise.synthetic import (
 )
 from tests.advise.test_job import SCALED, with_scalings
 from tests.command_line import refused, said
-from tests.problems import problems_told
 
 PEAK_S = max(LATENCY_EXCESS_S)
 
@@ -121,15 +119,13 @@ def test_a_restart_can_be_asked_for_where_none_was_recorded(restart_s: float) ->
     assert job.takes_s == TAKES_S
 
 
-def test_both_options_reach_the_replay_and_wrong_ones_are_told(tmp_path: Path) -> None:
+def test_both_options_reach_the_replay(tmp_path: Path) -> None:
     asked = small_request(tmp_path, objective="latency p95 < 2 s", start_up_s=70.0, restart_s=3.0)
     case = case_of(asked)
     assert case.question.conditions.takes_s == 70
     assert case.job.restart.planned_share * max(case.job.restart.latency_excess_s) == pytest.approx(
         3
     )
-    wrong = problems_told(case_of, replace(asked, start_up_s=-1, restart_s=1e9))
-    assert [one.split(":")[0] for one in wrong] == ["start_up_s", "restart_s"]
 
 
 def test_the_command_shows_every_time_and_takes_the_options(tmp_path: Path) -> None:

@@ -123,7 +123,6 @@ MALFORMED = [
     Malformed("binary file", b"\x7fELF\0\0\1", ("is no text", "as CSV in UTF-8")),
     Malformed("truncated Parquet", parquet(time_s=[0.0], rate=[1.0])[:-9], ("as Parquet",),
         file="a.parquet"),
-    Malformed("CSV called Parquet", csv(RATE, "0,5"), ("as Parquet",), file="a.parquet"),
     Malformed("Parquet with other types",
         parquet(time_s=[0.0, 1.0], rate=[[1.0], [2.0]], lag=[True, False]),
         ("no column is known", "the columns are: time_s"), file="a.parquet"),
