@@ -59,10 +59,13 @@ class Recorder:
         self._managers = AppendedRows(folder / TASK_MANAGERS, TASK_MANAGER_COLUMNS)
         self._events = AppendedRows(folder / EVENTS, ("time_s", "kind", "detail"))
         self._every_s = every_s
-        self._job_before = (self._jobs.last() or {}).get("job", "")
+        job_before = (self._jobs.last() or {}).get("job", "")
+        self._known: dict[str, Any] = {"job": job_before} if job_before else {}
+        """The newest `facts_of` the job."""
+        self._graph: tuple[Any, ...] = ()
+        """What EDGES has, and whether ABOUT has slots. One that waits for slots has no graph."""
         self._fetched: JobReading | None = None
-        self._last: JobReading | None = None
-        self._running: tuple[float, float] | None = None
+        self._latency: tuple[float, float] | None = None
         self._silent = ""
         """Why there is no reading, as an event: no_answer, no_job."""
 
@@ -85,14 +88,11 @@ class Recorder:
         Raises SetupError when it cannot be written. The next one is compared with the last that
         could be, so what happened in between is told then.
         """
-        before, was = self._last, self._fetched
+        was, known, facts = self._fetched, self._known, facts_of(now)
         rates = rates_between(was, now) if was else None
-        if (
-            before is None
-            or before.edges != now.edges
-            or (now.task_managers and not before.task_managers)
-        ):
+        if now.running and self._graph != (graph := (now.edges, bool(now.task_managers))):
             self._keep_graph(now)
+            self._graph = graph
         if now.url not in ("", self._url):
             self._keep_address(now)
         at_s = round(now.at_s, 3)
@@ -102,8 +102,10 @@ class Recorder:
             for manager in now.task_managers
         )
         self._jobs.append([_job_row(at_s, now, rates, self._latency_s(now, rates), was)])
-        self.say(now.at_s, *self._news(before, now))
-        self._last, self._silent = now, ""
+        answers = [("answers", "Flink answers again")] if self._silent else []
+        self.say(now.at_s, *changes_between(known, known | facts), *answers)
+        self._known = known | facts if known.get("job") == now.job else facts
+        self._silent = ""
         if was is None or not comparable(was, now) or fetched(was, now):
             self._fetched = now if now.running else None
         return rates
@@ -113,7 +115,7 @@ class Recorder:
         if self._silent != kind:
             self.say(now_s, (kind, why))
         self._silent = kind
-        job = self._last.job if self._last else self._job_before
+        job = self._known.get("job", "")
         row = {"time_s": round(now_s, 3), "job": job, "state": "no answer", "missing": why[:200]}
         self._jobs.append([_cells(JOB_COLUMNS, row)])
 
@@ -127,23 +129,15 @@ class Recorder:
         """Write events of that time (epoch seconds): a word and a sentence each."""
         self._events.append((round(at_s, 3), kind, detail) for kind, detail in events)
 
-    def _news(self, before: JobReading | None, now: JobReading) -> Iterator[tuple[str, str]]:
-        if before is not None:
-            yield from changes_between(before, now)
-        elif self._job_before not in ("", now.job):
-            yield "redeployed", _redeployed(self._job_before, now)
-        if self._silent:
-            yield "answers", "Flink answers again"
-
     def _latency_s(self, now: JobReading, rates: JobRates | None) -> float | None:
         """The estimate; while the job is down, of what came when it last ran."""
         if rates is not None:
             if rates.latency_s is not None:
-                self._running = now.at_s, rates.latency_s
+                self._latency = now.at_s, rates.latency_s
             return rates.latency_s
-        if now.running or self._running is None:
+        if now.running or self._latency is None:
             return None
-        since_s, latency_s = self._running
+        since_s, latency_s = self._latency
         return latency_s + now.at_s - since_s
 
     def _keep_graph(self, now: JobReading) -> None:
@@ -176,47 +170,50 @@ class Recorder:
         write_json(path, {**there, **about})
 
 
-def changes_between(before: JobReading, now: JobReading) -> Iterator[tuple[str, str]]:
+def facts_of(now: JobReading) -> dict[str, Any]:
+    """What a reading says for certain, of which every change is an event. What it could not read is
+    not in it; nor are instances of a job that waits for slots, of which Flink has none."""
+    facts: dict[str, Any] = {"state": now.state, "job": now.job}
+    if now.running:
+        facts |= {"instances": now.instances, "started_s": now.started_s}
+    if now.restarts is not None:
+        facts["restarts"] = now.restarts
+    if now.elastic:
+        bounds = {op.operator: f"{op.asked_least}-{op.asked_most}" for op in now.operators}
+        facts["bounds"] = bounds
+    if not any(line.startswith("TaskManagers:") for line in now.missing):
+        facts["task_managers"] = {manager.id for manager in now.task_managers}
+    return facts
+
+
+def changes_between(was: dict[str, Any], now: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """Every change that somebody who reads the recording has to know of: a word, a sentence."""
-    if now.state != before.state:
-        yield "state", f"{before.state} -> {now.state}"
-    if now.job != before.job:
-        yield "redeployed", _redeployed(before.job, now)
+    was = now | was  # what was not known before has not changed
+
+    def steps(kind: str) -> str:
+        before = was.get(kind, {})
+        each = ((name, before.get(name, new), new) for name, new in now.get(kind, {}).items())
+        return ", ".join(f"{name} {old} -> {new}" for name, old, new in each if old != new)
+
+    if now["state"] != was["state"]:
+        yield "state", f"{was['state']} -> {now['state']}"
+    if now["job"] != was["job"]:
+        yield "redeployed", f"the job of this name is {now['job']} now, and was {was['job']}"
         return
-    scaled = [
-        f"{name} {before.instances[name]} -> {count}"
-        for name, count in now.instances.items()
-        if name in before.instances and before.instances[name] != count
-    ]
+    scaled = steps("instances")
     if scaled:
-        yield "rescaled", ", ".join(scaled)
-    more = (now.restarts or 0) - (before.restarts or 0)
-    started = before.running and now.running and now.started_s != before.started_s
+        yield "rescaled", scaled
+    more = now.get("restarts", 0) - was.get("restarts", 0)
+    started = now["state"] == was["state"] and now.get("started_s") != was.get("started_s")
     if not scaled and (more > 0 or started):
         yield "restarted", f"{more} times" if more > 1 else "the job was started again"
-    asked = [
-        f"{op.operator} {was.asked_least}-{was.asked_most} -> {op.asked_least}-{op.asked_most}"
-        for op in now.operators
-        for was in before.operators
-        if op.operator == was.operator
-        and (op.asked_least, op.asked_most) != (was.asked_least, was.asked_most)
-    ]
-    if asked:
-        yield "asked", ", ".join(asked)
-    managers, were = ({manager.id for manager in of.task_managers} for of in (now, before))
-    if not _unknown(before) and not _unknown(now):
-        if gone := sorted(were - managers):
-            yield "task_managers_gone", ", ".join(gone)
-        if new := sorted(managers - were):
-            yield "task_managers_new", ", ".join(new)
-
-
-def _unknown(reading: JobReading) -> bool:
-    return any(line.startswith("TaskManagers:") for line in reading.missing)
-
-
-def _redeployed(before: str, now: JobReading) -> str:
-    return f"the job of this name is {now.job} now, and was {before}"
+    if asked := steps("bounds"):
+        yield "asked", asked
+    managers, were = now.get("task_managers", set()), was.get("task_managers", set())
+    if gone := sorted(were - managers):
+        yield "task_managers_gone", ", ".join(gone)
+    if new := sorted(managers - were):
+        yield "task_managers_new", ", ".join(new)
 
 
 def _cells(columns: Sequence[str], own: Mapping[str, Any], *others: object) -> list[Any]:
@@ -237,6 +234,8 @@ def _operator_rows(at_s: float, now: JobReading, rates: JobRates | None) -> Iter
         own = {
             "time_s": at_s,
             "instances": op.parallelism if now.running else None,
+            "asked_least": op.asked_least if now.elastic else None,
+            "asked_most": op.asked_most if now.elastic else None,
             "busiest_share": _rounded(op.busiest_share) if rates else None,
             "counted_in": op.records_in,
             "counted_out": op.records_out,
@@ -383,13 +382,15 @@ def record(
         recorder = Recorder(folder, job, flink.url, every_s)
         clock.not_before(recorder.last_s + every_s / 2)
         recorder.begin(clock.now_s())
-        polls, silent = 0, ""
+        polls, silent, jumped_s = 0, "", 0.0
         for at_s in turns(clock, every_s, polling.lasts_s, polling.stop):
             turned()
             try:
-                if by_s := clock.jumped_s():
-                    how = f"the clock of this machine was set by {by_s:+.0f} s"
+                jumped_s += clock.jumped_s()
+                if jumped_s:
+                    how = f"the clock of this machine was set by {jumped_s:+.0f} s"
                     recorder.say(at_s, ("clock", how))
+                    jumped_s = 0.0
                 try:
                     reading = flink.reading(job)
                 except NoAnswerError as error:

@@ -23,6 +23,7 @@ from urllib.parse import quote, urlsplit
 
 from include.advise.edges import plain_name
 from include.model.errors import SpecError
+from include.service.rates import whole_sum
 from include.service.reading import JobReading, OperatorReading, TaskManagerReading
 from include.testbeds.flink.rest import TIMEOUT_S, FlinkHttp, NoAnswerError
 
@@ -177,7 +178,7 @@ class FlinkRest:
         managers = self._task_managers((listed or {}).get("taskmanagers", ()), missing)
         details = self._get(f"/jobs/{job}")
         names = operator_names({each["id"]: each["name"] for each in details["vertices"]})
-        fed = {node["id"] for node in details["plan"]["nodes"] if node.get("inputs")}
+        fed = {node["id"] for node in _plan(details) if node.get("inputs")}
         operators = tuple(
             self._operator(job, each, names[each["id"]], asked or {}, fed, missing)
             for each in details["vertices"]
@@ -446,10 +447,16 @@ def _down_s(details: Mapping[str, Any]) -> float:
     return float(times_ms.get("RESTARTING") or times_ms.get("CREATED") or 0) / 1000
 
 
+def _plan(details: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """How records flow; nothing of a job that waits for slots, whose plan is {} before Flink 2."""
+    nodes: Sequence[Mapping[str, Any]] = details["plan"].get("nodes", ())
+    return nodes
+
+
 def _edges(details: Mapping[str, Any], names: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     pairs = (
         (names[entry["id"]], names[node["id"]])
-        for node in details["plan"]["nodes"]
+        for node in _plan(details)
         for entry in node.get("inputs", ())
     )
     return tuple(dict.fromkeys(pairs))
@@ -467,18 +474,17 @@ def _bounds(parallelism: Mapping[str, Any]) -> tuple[int, int]:
 def _whole(metrics: Mapping[str, Any]) -> dict[str, float]:
     """Counters of a vertex that are complete: every subtask has told its own. NaN is none."""
     return {
-        name: float(value)
+        name: counted
         for name, value in metrics.items()
         if not isinstance(value, bool)
         and metrics.get(f"{name}-complete", True)
-        and value not in ("NaN", None)
-        and float(value) == float(value)
+        and (counted := known(value)) is not None
     }
 
 
 def _total(values: Mapping[str, Any], wanted: Sequence[str], kind: str) -> float | None:
-    sums = [values[name]["sum"] for name in wanted if name.endswith(f".{kind}") and name in values]
-    return float(sum(sums)) if sums else None
+    names = (name for name in wanted if name.endswith(f".{kind}") and name in values)
+    return whole_sum(known(values[name]["sum"]) for name in names)
 
 
 def share(ms_per_s: Any) -> float | None:
@@ -489,7 +495,7 @@ def share(ms_per_s: Any) -> float | None:
 
 def known(value: Any) -> float | None:
     """A metric that is none when nothing was measured: NaN, or below 0."""
-    return None if value is None or value == "NaN" or not float(value) >= 0 else float(value)
+    return None if value is None or not float(value) >= 0 else float(value)
 
 
 def scaled(value: float | None, factor: float) -> float | None:

@@ -152,6 +152,45 @@ def test_restarts_rescalings_and_redeployments_are_rows_of_what_they_are(
     assert {row["task_manager_slots"] for row in rows[-3:-1]} == {""}
 
 
+def test_what_a_poll_could_not_read_has_not_changed(tmp_path: Path) -> None:
+    world = World(restarts=3)
+    recorder = a_recorder(tmp_path, world)
+    recorder.keep(world.after(10))
+    now = world.after(10)
+    bounds = (replace(one, asked_least=one.parallelism) for one in now.operators)
+    recorder.keep(
+        replace(
+            now, restarts=None, elastic=False, operators=tuple(bounds), task_managers=(),
+            missing=("restarts: no answer", "TaskManagers: no answer"),
+        )
+    )  # fmt: skip
+    world.managers = 1
+    recorder.keep(world.after(10))
+
+    assert events_of(tmp_path) == ["begun", "task_managers_gone"]
+    asked = [row["asked_least"] for row in csv_rows(tmp_path / "operators.csv")]
+    assert asked == ["1"] * 3 + [""] * 3 + ["1"] * 3
+
+
+def test_a_job_that_waits_for_slots_has_no_graph_and_is_not_rescaled(
+    tmp_path: Path, world: World
+) -> None:
+    """Flink answers with the parallelism that it was submitted with, and without a plan."""
+    recorder = a_recorder(tmp_path, world)
+    recorder.keep(world.after(10))
+    graph = (tmp_path / "edges.yaml").read_text()
+    now = world.after(10)
+    most = tuple(replace(one, parallelism=128) for one in now.operators)
+    recorder.keep(replace(now, state="CREATED", started_s=0.0, operators=most, edges=()))
+    assert (tmp_path / "edges.yaml").read_text() == graph
+    world.restart(5, map=3)
+    recorder.keep(world.after(10))
+
+    events = {row["kind"]: row["detail"] for row in csv_rows(tmp_path / "events.csv")}
+    assert events["rescaled"] == "map 2 -> 3"
+    assert events_of(tmp_path) == ["begun", "state", "state", "rescaled"]
+
+
 def test_a_folder_goes_on_where_it_was_left(tmp_path: Path, world: World) -> None:
     recorded(tmp_path, world, 3)
     with (tmp_path / "job.csv").open("a") as file:
@@ -267,6 +306,28 @@ def test_a_lost_poll_is_a_turn(
     kept = record(polling_of(flink, stop, told), tmp_path / "job", turned=turns_once)
     assert (kept, turned) == (0, [1])
     assert told == ["this poll is lost: the disk is full"]
+
+
+def test_a_clock_that_was_set_while_the_disk_was_full_is_told_once_there_is_room(
+    tmp_path: Path, flink: FakeFlink, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    say, lost, stop = Recorder.say, [], threading.Event()
+
+    def full(recorder: Recorder, at_s: float, *events: tuple[str, str]) -> None:
+        if events and events[0][0] == "clock":
+            if not lost:
+                lost.append(events)
+                raise SetupError("the disk is full")
+            stop.set()
+        say(recorder, at_s, *events)
+
+    monkeypatch.setattr(Recorder, "say", full)
+    clock = SteadyClock()
+    monkeypatch.setattr(clock, "jumped_s", iter([60.0, *[0.0] * 100]).__next__)
+    record(polling_of(flink, stop, []), tmp_path / "job", clock=clock)
+    rows = csv_rows(tmp_path / "job" / "events.csv")
+    clocks = [row["detail"] for row in rows if row["kind"] == "clock"]
+    assert clocks == ["the clock of this machine was set by +60 s"]
 
 
 def test_a_line_end_in_an_answer_is_none_in_a_row(tmp_path: Path, world: World) -> None:

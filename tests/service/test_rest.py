@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -96,6 +97,22 @@ def test_a_backlog_that_is_registered_late_is_read_at_once(
     assert source.pending_records is None
     monkeypatch.setattr(flink, "late_backlog", False)
     assert client.reading("orders").operators[0].pending_records == flink.world.pending
+
+
+def test_a_backlog_that_is_no_number_is_not_known(connect: Connect, world: World) -> None:
+    world.pending = "NaN"
+    reading = connect().reading("orders")
+    assert reading.operators[0].pending_records is None
+    assert reading.missing == ()
+
+
+@pytest.mark.parametrize("plan", [{"jid": "", "nodes": []}, {}], ids=["2.2", "before"])
+def test_a_job_that_waits_for_slots_is_read_although_it_has_no_plan(
+    connect: Connect, flink: FakeFlink, plan: dict[str, Any]
+) -> None:
+    flink.changed = {"state": "CREATED", "plan": plan}
+    reading = connect().reading("orders")
+    assert (reading.state, reading.edges) == ("CREATED", ())
 
 
 def test_an_answer_without_metrics_is_a_gap(connect: Connect, flink: FakeFlink) -> None:
