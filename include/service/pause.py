@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from datetime import UTC, datetime
 from pathlib import Path
 
 from include.files.synced import write_synced
-from include.files.whole import json_bytes, read_json
-from include.model.errors import SetupError, StoreError
+from include.files.whole import json_bytes
+from include.model.errors import SetupError
 
 FILE = "paused.json"
 
@@ -38,10 +39,10 @@ def resume(state: Path) -> bool:
 def why_paused(state: Path) -> str:
     """Since when changes are stopped and why; "" when they are not. A damaged file stops them."""
     try:
-        if not (state / FILE).exists():
-            return ""
-        about = read_json(state / FILE)
+        about = json.loads((state / FILE).read_bytes())
         reason = f": {about['why']}" if about["why"] else ""
         return f"paused since {about['since']}{reason}"
-    except (StoreError, OSError, KeyError, TypeError):
+    except FileNotFoundError:
+        return ""
+    except (OSError, ValueError, KeyError, TypeError):
         return f"paused, and {FILE} cannot be read"

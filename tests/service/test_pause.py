@@ -27,6 +27,11 @@ def test_a_pause_whose_name_cannot_be_synced_fails_and_holds_all_the_same(tmp_pa
     assert why_paused(tmp_path).endswith(": release day")
 
 
+def test_a_pause_that_ends_while_somebody_looks_does_not_hold(tmp_path, monkeypatch):
+    monkeypatch.setattr("pathlib.Path.exists", lambda path: True)  # it was there a moment ago
+    assert why_paused(tmp_path) == ""
+
+
 def test_a_pause_that_cannot_be_written_fails_and_does_not_hold(tmp_path, monkeypatch):
     def full(file: int) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
