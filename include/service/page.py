@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import socket
+import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -50,7 +51,7 @@ HEADERS = {
 def address_of(text: str) -> tuple[str, int]:
     """Host and port of ``PORT`` or ``HOST:PORT``. Raises SpecError."""
     host, _, port = text.rpartition(":")
-    if not port.isdigit() or not int(port) < 65536:
+    if not port.isdecimal() or not int(port) < 65536:
         raise SpecError("--page", [f"write PORT or HOST:PORT, such as 8077, got {text!r}"])
     return host.strip("[]") or LOOPBACK, int(port)
 
@@ -194,11 +195,15 @@ def health_of(status: ShadowStatus, up_s: float) -> tuple[int, bytes]:
 
 
 class PageServer(ThreadingHTTPServer):
-    """At an address of IPv6, too."""
+    """At an address of IPv6, too. A client that goes away leaves no trace in the terminal."""
 
     def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler]) -> None:
         self.address_family = socket.AF_INET6 if ":" in address[0] else socket.AF_INET
         super().__init__(address, handler)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
 
 
 @contextmanager

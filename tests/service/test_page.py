@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+import struct
 import threading
 import time
 import urllib.error
@@ -199,6 +200,24 @@ def test_head_is_the_answer_of_get_without_its_body(
     assert headers[-1] == "", "what follows the headers is the body"
 
 
+def test_a_client_that_goes_away_leaves_no_trace(
+    status: ShadowStatus, capfd: pytest.CaptureFixture[str]
+) -> None:
+    threads = threading.active_count() + 1
+    with served(status, "0") as where:
+        client = socket.create_connection(("127.0.0.1", int(where.rpartition(":")[2])), timeout=10)
+        client.sendall(b"GET")
+        reset = struct.pack("ii", 1, 0)
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, reset)
+        client.close()
+        with urllib.request.urlopen(f"{where}/healthz", timeout=10) as answer:
+            assert answer.status == 200
+        give_up_s = time.monotonic() + 10
+        while threading.active_count() > threads and time.monotonic() < give_up_s:
+            time.sleep(0.01)
+    assert capfd.readouterr().err == ""
+
+
 def a_day(folder: Path, decisions: int) -> list[StatusPoint]:
     """Decisions on disk, each of two operators."""
     rows = AppendedRows(folder / DECISIONS, COLUMNS)
@@ -251,8 +270,9 @@ def test_the_page_may_be_at_an_address_of_ipv6(status: ShadowStatus) -> None:
 
 
 def test_a_wrong_or_taken_address_is_told(status: ShadowStatus) -> None:
-    with pytest.raises(SpecError, match="write PORT or HOST:PORT"):
-        address_of("here")
+    for wrong in ("here", "99999", "²"):
+        with pytest.raises(SpecError, match="write PORT or HOST:PORT"):
+            address_of(wrong)
     with (
         served(status, "0") as where,
         pytest.raises(SetupError, match="choose another --page"),
