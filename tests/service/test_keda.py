@@ -171,6 +171,13 @@ def test_what_a_later_keda_asks_for_is_not_implemented(keda):
     assert error.value.code() == grpc.StatusCode.UNIMPLEMENTED
 
 
+def test_it_may_be_at_an_address_of_ipv6(tmp_path):
+    server, port = scaler.serve(tmp_path, "::1", 0)
+    with grpc.insecure_channel(f"[::1]:{port}") as channel:
+        grpc.channel_ready_future(channel).result(timeout=30)
+    server.stop(None).wait()
+
+
 def test_a_port_that_is_taken_is_told(keda, tmp_path):
     with pytest.raises(SetupError, match="choose another --port"):
         scaler.serve(tmp_path, "127.0.0.1", keda.port)

@@ -147,10 +147,12 @@ def serve(state: Path, host: str, port: int) -> tuple[grpc.Server, int]:
     }
     server = grpc.server(ThreadPoolExecutor(CALLS), options=[("grpc.so_reuseport", 0)])
     server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler(SERVICE, calls)])
+    address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     try:
-        bound = server.add_insecure_port(f"{host}:{port}")
+        bound = server.add_insecure_port(address)
     except RuntimeError as error:
-        raise SetupError(f"{host}:{port} cannot be listened on; choose another --port") from error
+        problem = f"{address} cannot be listened on; choose another --port or --host"
+        raise SetupError(problem) from error
     server.start()
     return server, bound
 
