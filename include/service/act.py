@@ -24,7 +24,7 @@ from include.service.limits import ChangeLimits
 from include.service.pause import why_paused
 from include.service.reading import JobReading
 from include.service.record import LOCK
-from include.service.rest import FlinkRest, JobLook
+from include.service.rest import FlinkRest
 from include.testbeds.flink.rest import NoAnswerError
 
 ENDS = "the service ends"
@@ -110,7 +110,7 @@ class Actor:
         """
         try:
             return self._step(reading, read, wish)
-        except (NoAnswerError, SetupError) as error:
+        except SetupError as error:
             return Permission(held=(str(error),))
 
     def _step(self, reading: JobReading, read: Timestamp, wish: Wish) -> Permission:
@@ -120,7 +120,7 @@ class Actor:
         verdict = self._verdict(reading, read, wish)
         acts = self.mandate.really and bool(verdict.asks)
         if acts:
-            changed = _changed_since(reading, self._flink.look(reading.job))
+            changed = self._changed_since(reading)
             verdict = (
                 Permission(held=(f"{changed}; reading again",))
                 if changed
@@ -128,6 +128,21 @@ class Actor:
             )
         self._note(verdict, wish, reading)
         return self._ask(verdict, wish, reading) if acts and verdict.asks else verdict
+
+    def _changed_since(self, reading: JobReading) -> str:
+        """What is no longer as it was read, or cannot be looked at, in words; "" when all is."""
+        try:
+            look = self._flink.look(reading.job)
+        except NoAnswerError as error:
+            return str(error)
+        if look.name != reading.name:
+            return f"Flink has the job {look.name!r} in place of {reading.name!r}"
+        read = {each.vertex: (each.asked_least, each.asked_most) for each in reading.operators}
+        if look.bounds != read:
+            return "what the job asks for changes"
+        if (look.state, look.started_s) != (reading.state, reading.started_s):
+            return "the job restarts or was started again"
+        return "a checkpoint has begun" if look.checkpoint_running else ""
 
     def _verdict(self, reading: JobReading, read: Timestamp, wish: Wish) -> Permission:
         present = Present(self._now(), read, self._stopped())
@@ -147,12 +162,13 @@ class Actor:
             each.vertex: (each.asked_least, verdict.asks.get(each.operator, each.asked_most))
             for each in reading.operators
         }
+        answer: tuple[str, dict[str, Any]] = TAKEN, {"id": change, "asks": verdict.asks}
         try:
             self._flink.ask_for(reading.job, bounds)
         except NoAnswerError as error:
-            self._write("no answer", {"id": change, "says": str(error)})
-        else:
-            self._write(TAKEN, {"id": change, "asks": verdict.asks})
+            answer = "no answer", {"id": change, "says": str(error)}
+        with suppress(SetupError):  # sent it is all the same, and the next reading tells the answer
+            self._write(*answer)
         return verdict
 
     def _stopped(self) -> str:
@@ -215,18 +231,6 @@ def _about(verdict: Permission, wish: Wish, reading: JobReading) -> dict[str, An
         "why": {name: wish.why[name] for name in verdict.asks if name in wish.why},
         "cuts": verdict.cuts,
     }
-
-
-def _changed_since(reading: JobReading, look: JobLook) -> str:
-    """What is no longer as it was read, in words; "" when all is."""
-    if look.name != reading.name:
-        return f"Flink has the job {look.name!r} in place of {reading.name!r}"
-    read = {each.vertex: (each.asked_least, each.asked_most) for each in reading.operators}
-    if look.bounds != read:
-        return "what the job asks for changes"
-    if (look.state, look.started_s) != (reading.state, reading.started_s):
-        return "the job restarts or was started again"
-    return "a checkpoint has begun" if look.checkpoint_running else ""
 
 
 def _lock_of(state: Path) -> tuple[int, int] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import time
 
 import pytest
@@ -53,14 +54,16 @@ def test_a_dry_run_also_says_that_a_bound_above_the_limits_would_be_replaced(fli
 
 def test_a_reason_that_comes_and_goes_is_written_once_between_two_changes(flink, acting, tmp_path):
     service = acting()
-    pause(tmp_path, "")
+    pause(tmp_path, "release day")
     for running in (True, False) * 3:
-        service.step(checkpoint_running=running)
+        assert "release day" in service.step(checkpoint_running=running).held[0]
 
+    assert requests(flink) == []
     assert service.kinds == ["paused", "job", "held"]
+    assert "nothing changes, map 3 wanted:\n    paused since" in service.told[2]
 
-    resume(tmp_path)
-    service.step()
+    assert resume(tmp_path)
+    assert service.step().asks == {"map": 3}
     service.step()
     service.counts = {"map": 4}
     service.step(checkpoint_running=True)
@@ -84,25 +87,6 @@ def test_a_change_that_took_long_to_write_down_is_not_sent(flink, acting, monkey
     assert "to write it down" in service.step().held[0]
     assert service.kinds == ["job", "asks", "not sent"]
     assert requests(flink) == []
-
-
-def test_what_changes_before_the_request_is_in_the_journal(flink, acting):
-    service = acting()
-    held = service.step(meanwhile=lambda: flink.world.most.update(sink=5)).held
-    assert held == ("what the job asks for changes; reading again",)
-    assert service.kinds == ["job", "held"]
-    assert requests(flink) == []
-
-
-def test_paused_nothing_changes_and_it_goes_on_when_resumed(flink, acting, tmp_path):
-    service = acting()
-    pause(tmp_path, "release day")
-    assert "release day" in service.step().held[0]
-    assert requests(flink) == []
-    assert resume(tmp_path)
-    assert service.step().asks == {"map": 3}
-    assert service.kinds[:4] == ["paused", "job", "held", "resumed"]
-    assert "nothing changes, map 3 wanted:\n    paused since" in service.told[2]
 
 
 def test_a_switch_that_cannot_be_read_stops_all_changes(flink, acting, tmp_path):
@@ -184,6 +168,21 @@ def test_with_a_full_disk_nothing_is_asked_for(flink, acting, tmp_path):
     (tmp_path / FILE).symlink_to("/dev/full")
     assert "No space left" in acting().step().held[0]
     assert requests(flink) == []
+
+
+def test_a_change_whose_answer_a_full_disk_keeps_out_is_told_and_found_out(
+    flink, acting, monkeypatch
+):
+    def full(file):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    service = acting()
+    with monkeypatch.context() as patched:
+        fills = lambda handler: patched.setattr("os.fsync", full)  # noqa: E731
+        flink.fault = lambda handler: handler.command == "PUT" and fills(handler)
+        assert service.step().asks == {"map": 3}
+    service.step()
+    assert service.kinds == ["job", "asks", "taken", "up"]
 
 
 def test_a_service_that_is_told_to_end_asks_for_nothing_more_and_hands_back(flink, acting):

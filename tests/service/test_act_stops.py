@@ -40,6 +40,7 @@ def test_a_job_that_is_no_longer_as_it_was_read_is_read_again(flink, acting, hap
     verdict = service.step(meanwhile=lambda: happens(flink))
     assert why in verdict.held[0]
     assert requests(flink) == []
+    assert service.kinds == ["job", "held"]
 
 
 def test_a_pause_while_the_request_is_written_down_stops_it(flink, acting, tmp_path, monkeypatch):
@@ -86,6 +87,8 @@ def test_a_state_folder_that_is_removed_is_not_made_again(flink, acting, tmp_pat
 
 @pytest.mark.parametrize("fault", [sends_on, answers_other_json])
 def test_a_look_that_something_else_answers_holds_the_change(flink, acting, fault):
-    verdict = acting().step(meanwhile=lambda: setattr(flink, "fault", fault))
+    service = acting()
+    verdict = service.step(meanwhile=lambda: setattr(flink, "fault", fault))
     assert "Flink" in verdict.held[0]
     assert requests(flink) == []
+    assert service.kinds == ["job", "held"]
