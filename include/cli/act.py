@@ -152,7 +152,11 @@ def keda(
 
 def _require_state(state: Path, file: str = "") -> None:
     """Raise SpecError unless the folder is there, and the file of it."""
-    if not state.is_dir():
-        raise SpecError("STATE", [f"{state} is no folder; name the --state of shadow or act"])
-    if not (state / file).exists():
-        raise SpecError("STATE", [f"{state} has no {file}; name the --state of act"])
+    try:
+        if not state.is_dir():
+            raise SpecError("STATE", [f"{state} is no folder; name the --state of shadow or act"])
+        if not (state / file).exists():
+            raise SpecError("STATE", [f"{state} has no {file}; name the --state of act"])
+    except PermissionError as error:  # that of a service of systemd is root's
+        how = "run this as the user of the service, or as root"
+        raise SpecError("STATE", [f"{error.filename} cannot be read; {how}"]) from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 
@@ -80,6 +81,14 @@ def test_the_switch_a_new_journal_and_the_state_are_on_disk_with_their_names(
 @pytest.mark.parametrize("command", ["pause", "resume", "journal", "keda"])
 def test_a_state_that_is_not_there_is_told(tmp_path, command):
     assert "name the --state of shadow or act" in refused(command, tmp_path / "none")
+
+
+def test_a_state_that_only_its_service_may_read_is_told(tmp_path, monkeypatch):
+    def denied(path):
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "is_dir", denied)
+    assert f"{tmp_path} cannot be read; run this as" in refused("journal", tmp_path)
 
 
 @pytest.mark.parametrize("command", ["pause", "resume", "journal"])
