@@ -221,7 +221,6 @@ def _operator(
         parallelism=runs,
         asked_least=runs,
         asked_most=runs,
-        max_parallelism=runs,
         records_in=total(_IN) if fed else total(_OF_SOURCE[0]) or None,
         records_out=total(_OUT),
         busiest_share=max(shares(SHARES["busy_share"]), default=None),

@@ -23,8 +23,8 @@ class OperatorReading:
     asked_least: int
     asked_most: int
     """Bounds of the job's resource requirements; where a job has none, the parallelism."""
-    max_parallelism: int
-    """Most that the job itself allows; where nobody says it, the parallelism."""
+    max_parallelism: int = 0
+    """Most that the job itself allows; 0 where nobody says it."""
     slot_group: str = ""
     """Vertices of one group share slots: each slot has one subtask of each of them."""
     records_in: float | None = None

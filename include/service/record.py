@@ -234,6 +234,7 @@ def _operator_rows(at_s: float, now: JobReading, rates: JobRates | None) -> Iter
         own = {
             "time_s": at_s,
             "instances": op.parallelism if now.running else None,
+            "max_parallelism": max(0, op.max_parallelism) or None,
             "asked_least": op.asked_least if now.elastic else None,
             "asked_most": op.asked_most if now.elastic else None,
             "busiest_share": _rounded(op.busiest_share) if rates else None,

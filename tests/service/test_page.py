@@ -136,8 +136,10 @@ def test_what_is_not_known_of_the_job_has_no_sample(world: World) -> None:
     assert known & samples(status) == {"instances"}, "it never fetches again"
 
     status.polled(now, rates, {})
+    assert '<td class="n">2</td>' in page_of(status, now.at_s)
     status.polled(replace(now, state="FAILED", started_s=0.0), None, {})
     assert not known & samples(status)
+    assert '<td class="n">2</td>' not in page_of(status, now.at_s)
     status.polled(now, None, {})
     assert known & samples(status) == {"instances"}
 

@@ -83,6 +83,7 @@ def test_a_job_is_read_from_its_reporter_as_from_flink_itself(tmp_path: Path, wo
             for kind in ("records_in", "records_out", "busy_s", "idle_s", "pending_records"):
                 assert getattr(ours, kind) == pytest.approx(getattr(theirs, kind)), kind
             assert (ours.busiest_share, ours.back_pressured_share) == (0.5, None)
+            assert ours.max_parallelism == 0
         assert [(one.id, one.slots) for one in reading.task_managers] == [("tm-0", 1), ("tm-1", 1)]
         assert {one.memory_bytes for one in reading.task_managers} == {5e8}
 
