@@ -1,14 +1,16 @@
-"""A job of two operators as readings, and times by a clock that tests set."""
+"""A job of two operators as readings, times by a clock that tests set, and a service that acts."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import reduce
 from pathlib import Path
 from typing import Any
 
-from include.service.act import Mandate
+from include.service.act import Actor, Mandate, Wish
 from include.service.clock import Timestamp
 from include.service.history import ChangeHistory, Entry
+from include.service.journal import ChangeJournal, sentence
 from include.service.limits import ChangeLimits
 from include.service.reading import JobReading, OperatorReading
 from include.service.shadow import Advised
@@ -96,3 +98,35 @@ def advised(operator: str, wanted: int, **given: Any) -> Advised:
         "waiting_records": None, "takes_ms": None, "hosts_wanted": 1, "failed": False,
     }  # fmt: skip
     return Advised(operator=operator, wanted=wanted, **(usual | given))
+
+
+class Acting:
+    """One actor, which wants ``counts``; ten seconds pass before a step."""
+
+    def __init__(self, flink, connect, state, *, really=True, timeout_s=5.0, **limits):
+        self.flink, self.state, self.counts = flink, state, {"map": 3}
+        given = {"between_changes_s": 0, "respect_others_s": 3600, "wait_after_failure_s": 3600}
+        self.client, self.ended = connect(timeout_s=timeout_s), False
+        may = mandate(state, really=really, limits=limits_of(**{**given, **limits}))
+        self.actor = Actor(may, self.client, ends=lambda: self.ended)
+        self.actor.read_journal()
+
+    def step(self, *, meanwhile=lambda: None, **changed):
+        """``meanwhile`` happens between the reading and the step."""
+        self.flink.world.advance(10)
+        wish = Wish(self.counts, {"map": "the queue grows"})
+        reading = replace(self.client.reading("orders"), **changed)
+        meanwhile()
+        return self.actor.step(reading, Timestamp.now(), wish)
+
+    @property
+    def kinds(self):
+        return [entry.kind for entry in ChangeJournal(self.state).read()]
+
+    @property
+    def told(self):
+        return [sentence(entry) for entry in ChangeJournal(self.state).read()]
+
+
+def requests(flink):
+    return [path for method, path in flink.asked if method == "PUT"]

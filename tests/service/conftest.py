@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from include.service.rest import FlinkRest
-from tests.service.acting_service import Acting
+from tests.service.acting_world import Acting
 from tests.service.fake_flink import Connect, FakeFlink, a_client, a_flink
 from tests.service.flink_world import World
 

@@ -14,7 +14,7 @@ from include.service.history import Entry
 from include.service.journal import FILE, ChangeJournal
 from include.service.pause import pause, resume
 from tests.full_disk import no_file_above
-from tests.service.acting_service import requests
+from tests.service.acting_world import requests
 from tests.service.fake_flink import answers_500, hangs_up, sends_on
 
 

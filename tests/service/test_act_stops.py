@@ -10,7 +10,7 @@ import pytest
 from include.service.act import REPLACED
 from include.service.pause import pause, resume
 from include.service.record import LOCK, alone_in
-from tests.service.acting_service import requests
+from tests.service.acting_world import requests
 from tests.service.fake_flink import answers_other_json, sends_on
 
 
