@@ -103,10 +103,10 @@ def advised(operator: str, wanted: int, **given: Any) -> Advised:
 class Acting:
     """One actor, which wants ``counts``; ten seconds pass before a step."""
 
-    def __init__(self, flink, connect, state, *, really=True, timeout_s=5.0, **limits):
+    def __init__(self, flink, connect, state, *, really=True, **limits):
         self.flink, self.state, self.counts = flink, state, {"map": 3}
         given = {"between_changes_s": 0, "respect_others_s": 3600, "wait_after_failure_s": 3600}
-        self.client, self.ended = connect(timeout_s=timeout_s), False
+        self.client, self.ended = connect(), False
         may = mandate(state, really=really, limits=limits_of(**{**given, **limits}))
         self.actor = Actor(may, self.client, ends=lambda: self.ended)
         self.actor.read_journal()

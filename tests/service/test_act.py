@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import time
 
 import pytest
 
@@ -128,25 +127,6 @@ def test_a_request_that_fails_is_not_repeated_at_once(flink, acting, fault, says
     assert service.kinds == ["job", "asks", "no answer", "held"]
     assert len(requests(flink)) == 1
     assert flink.world.most["map"] == 2
-
-
-def test_a_request_that_hangs_and_is_carried_out_is_found_out(flink, acting):
-    service = acting(timeout_s=2.0)
-
-    def taken_and_silent(handler):
-        if handler.command == "PUT":
-            flink.world.most["map"] = 3
-            flink.world.restart(5.0, map=3)
-            time.sleep(3)
-            handler.close_connection = True
-        return handler.command == "PUT"
-
-    flink.fault = taken_and_silent
-    service.step()
-    assert service.kinds[-1] == "no answer"
-    service.step()
-    assert service.kinds[-2:] == ["taken", "up"]
-    assert len(requests(flink)) == 1
 
 
 @pytest.mark.parametrize(("asks", "end"), [(3, "taken"), (4, "not taken")])

@@ -95,12 +95,10 @@ def test_what_is_polled_after_the_last_rate_is_left_out(tmp_path: Path, world: W
     world.load = lambda t: 150.0 + 100.0 * np.sin(t / 600)
     recorded(tmp_path / "job", world, 100)
     before = read_recording(str(tmp_path / "job"))
-    job = tmp_path / "job" / "job.csv"
-    names = job.read_text().splitlines()[0].split(",")
+    again = a_recorder(tmp_path / "job", world, 15)
     for turn in range(1, 9):
-        row = {"time_s": 1_800_000_000 + 15 * (100 + turn), "missing": "no answer"}
-        with job.open("a") as file:
-            file.write(",".join(str(row.get(name, "")) for name in names) + "\n")
+        again.miss(world.now_s + 15 * turn, "no answer")
+    again.end(world.now_s + 120, 8)
 
     read = read_recording(str(tmp_path / "job"))
     assert np.array_equal(read.times_s, before.times_s)

@@ -1,4 +1,4 @@
-"""The start of a shadow: without its Flink, after a kill, and as a service of Compose."""
+"""The start of a shadow: without its Flink, with wrong controllers, and as a service of Compose."""
 
 from __future__ import annotations
 
@@ -24,8 +24,7 @@ from include.testbeds.flink.rest import NoAnswerError
 from tests.problems import problems_told
 from tests.service.acting_world import mandate
 from tests.service.fake_flink import FakeFlink
-from tests.service.flink_world import World
-from tests.service.test_shadow import Beside, register_broken
+from tests.service.test_shadow import register_broken
 
 REPOSITORY = Path(__file__).parents[2]
 COMPOSE = REPOSITORY / "infra/service/compose.yaml"
@@ -46,18 +45,6 @@ def test_a_start_without_flink_is_no_entry_of_the_journal(tmp_path: Path) -> Non
     with pytest.raises(NoAnswerError, match="does not answer"):
         starts(nowhere, tmp_path, actor)
     assert list(ChangeJournal(tmp_path).read()) == []
-
-
-def test_a_shadow_that_was_killed_while_it_wrote_starts_again(
-    tmp_path: Path, flink: FakeFlink, world: World
-) -> None:
-    Beside.after(4, tmp_path, world, ("hpa",))
-    decisions = tmp_path / "decisions.csv"
-    whole = decisions.read_text()
-    decisions.write_text(f"{whole}1800000075.0,hpa,map,2")
-
-    starts(flink.url, tmp_path)
-    assert decisions.read_text() == whole
 
 
 def test_controllers_that_cannot_be_built_are_told_before_anything_is_recorded(
