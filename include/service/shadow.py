@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import astuple, dataclass, field, fields
+from dataclasses import astuple, dataclass, field, fields, replace
 from functools import partial
 from itertools import groupby
 from operator import itemgetter
@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import TypeAdapter, ValidationError
+from pydantic_core import to_jsonable_python
 
 from include.advise.candidates import CAPPED
 from include.controllers import CONTROLLERS
@@ -152,12 +153,12 @@ def opened(
     before = state.controllers
     if dropped := sorted(before.keys() - controllers.keys()):
         say(f"{folder} asked {', '.join(dropped)} before, and forgets what they remembered")
-    state.controllers = {
-        name: before[name]
-        if name in before and before[name].options == dict(options)
-        else Shadowed(options=dict(options))
-        for name, options in controllers.items()
-    }
+    state.controllers = {}
+    for name, options in controllers.items():
+        old = before.get(name)
+        if old is None or old.options != to_jsonable_python(dict(options)):
+            old = Shadowed()
+        state.controllers[name] = replace(old, options=dict(options))  # of the file they are plain
     return state
 
 

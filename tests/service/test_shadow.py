@@ -368,6 +368,16 @@ def test_other_options_begin_anew(tmp_path: Path, world: World) -> None:
     assert again.controllers["tide"].memory is not None
 
 
+def test_options_that_are_lists_are_those_of_before(tmp_path: Path) -> None:
+    """JSON has no tuples."""
+    asked = {"mine": {"levels": (1.0, 2.0)}}
+    state = opened(tmp_path, "orders", asked)
+    state.controllers["mine"].memory = "what it learnt"
+    state.save(tmp_path)
+    again = opened(tmp_path, "orders", asked).controllers["mine"]
+    assert (again.memory, again.options) == ("what it learnt", asked["mine"])
+
+
 @pytest.fixture(scope="module")
 def shadowed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Three hours beside a job that is scaled and restarted now and then."""
