@@ -312,7 +312,7 @@ def _rounded(value: Any) -> Any:
 def alone_in(folder: Path, what: str) -> Iterator[None]:
     """Only one process at a time does ``what`` in a folder; the lock ends with the process.
 
-    Raises SetupError when another one does, or the folder cannot be written.
+    Raises SetupError when another one does, or the folder cannot be written or locked.
     """
     try:
         make_folder(folder)
@@ -326,6 +326,9 @@ def alone_in(folder: Path, what: str) -> Iterator[None]:
         except BlockingIOError:
             problem = f"another process {what} in {folder}; end it, or name another folder"
             raise SetupError(problem) from None
+        except OSError as error:  # over the network, say
+            problem = f"{folder} cannot be locked ({error.strerror}); name one on a local disk"
+            raise SetupError(problem) from error
         yield
 
 

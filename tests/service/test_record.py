@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -226,6 +227,17 @@ def test_two_do_not_write_into_one_folder(tmp_path: Path) -> None:
     ):
         pass
     with alone_in(tmp_path, "records"):
+        pass
+
+
+def test_a_folder_that_takes_no_lock_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr("fcntl.flock", refused)
+    with pytest.raises(SetupError, match="name one on a local disk"), alone_in(tmp_path, "records"):
         pass
 
 
