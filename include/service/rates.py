@@ -269,7 +269,7 @@ def added(before: Totals, now: JobReading, rates: JobRates) -> Totals:
 def _paused_s(before: Totals, now: JobReading) -> float:
     """How long it was down before a start that was not seen before; 0 of any other start."""
     seen = before.job == now.job and before.job_started_s < now.down_s
-    return max(0.0, now.started_s - now.down_s) if seen else 0.0
+    return max(0.0, (now.up_s or now.started_s) - now.down_s) if seen else 0.0
 
 
 def _grown(

@@ -80,7 +80,7 @@ class JobReading:
     state: str
     """RUNNING only while every task runs; else Flink's word for the job or its tasks."""
     started_s: float
-    """When all last began to run, by Flink's clock; 0 while not."""
+    """When the last task was deployed, by Flink's clock; 0 while not all run."""
     operators: tuple[OperatorReading, ...]
     edges: tuple[tuple[str, str], ...]
     """From operator, to operator."""
@@ -93,6 +93,8 @@ class JobReading:
     elastic: bool = False
     """Whether Flink lets others change the parallelism: it has resource requirements, and is not in
     reactive mode."""
+    up_s: float = 0.0
+    """When the last task began to run, its state restored; likewise. 0 where nobody says it."""
     down_s: float = 0.0
     """When it went down before it last began to run, by Flink's clock; 0 where nobody says it."""
     missing: tuple[str, ...] = ()

@@ -94,6 +94,8 @@ class FlinkRest:
         self.connect(url)
         self._over_at = math.inf
         self._names: dict[tuple[str, str], tuple[float, tuple[str, ...]]] = {}
+        self._up: tuple[tuple[str, float], float] = ("", 0.0), 0.0
+        """Of the last start of a job, when it was up."""
 
     def connect(self, url: str) -> None:
         """Send the next requests to this address."""
@@ -177,6 +179,8 @@ class FlinkRest:
         time.sleep(self._settles_s)
         managers = self._task_managers((listed or {}).get("taskmanagers", ()), missing)
         details = self._get(f"/jobs/{job}")
+        running = _state(details) == "RUNNING"
+        up_s = self._part(missing, "", self._up_s, job, details) if running else 0.0
         names = operator_names({each["id"]: each["name"] for each in details["vertices"]})
         fed = {node["id"] for node in _plan(details) if node.get("inputs")}
         operators = tuple(
@@ -196,6 +200,7 @@ class FlinkRest:
             last_checkpoint_s=_last_checkpoint_s(checkpoints),
             restarts=restarts,
             elastic=asked is not None and not reactive,
+            up_s=up_s or 0.0,
             down_s=_down_s(details),
             missing=tuple(dict.fromkeys(missing)),
             url=self.url,
@@ -294,6 +299,15 @@ class FlinkRest:
     def _restarts(self, job: str) -> int | None:
         metrics = self._get(f"/jobs/{job}/metrics?get=numRestarts")
         return int(float(metrics[0]["value"])) if metrics else None
+
+    def _up_s(self, job: str, details: Mapping[str, Any]) -> float:
+        """When the last subtask began to run: that of a vertex is when its first was deployed."""
+        start = job, _started_s(details)
+        if self._up[0] != start:
+            paths = (f"/jobs/{job}/vertices/{of['id']}/subtasktimes" for of in details["vertices"])
+            subtasks = [each for path in paths for each in self._get(path)["subtasks"]]
+            self._up = start, max(each["timestamps"]["RUNNING"] for each in subtasks) / 1000
+        return self._up[1]
 
     def _task_managers(
         self, listed: Iterable[Mapping[str, Any]], missing: list[str]
@@ -434,7 +448,7 @@ def _state(details: Mapping[str, Any]) -> str:
 
 
 def _started_s(details: Mapping[str, Any]) -> float:
-    """Since when every task runs, in epoch seconds; 0 while one does not."""
+    """When the last vertex was deployed, in epoch seconds; 0 while a task does not run."""
     if _state(details) != "RUNNING":
         return 0.0
     starts = [each["start-time"] for each in details["vertices"]]

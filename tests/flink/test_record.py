@@ -49,6 +49,7 @@ def test_a_reading_is_what_the_testbed_knows(run: FlinkRun) -> None:
     assert set(reading.edges) == edges
     assert reading.slots == 6
     assert reading.last_checkpoint_s is not None
+    assert reading.started_s < reading.up_s < reading.at_s
     assert {one.id for one in reading.task_managers} == {"provider", "host-1", "host-2"}
     by_name = {one.operator: one for one in reading.operators}
     assert by_name["source_s"].records_out > 100

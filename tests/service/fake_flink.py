@@ -33,6 +33,7 @@ class FakeFlink:
         self.url = ""
         self.no_requirements = False
         self.late_backlog = False
+        self.restores_s = 0.0
         self.options: dict[str, str] = {"jobmanager.scheduler": "Adaptive"}
         self.checkpoint_running = False
         self.changed: dict[str, Any] = {}
@@ -61,6 +62,7 @@ class FakeFlink:
             "JOB/checkpoints": lambda: (200, checkpoints),
             r"JOB/metrics\?get=numRestarts": lambda: (200, restarts),
             r"JOB/vertices/(\w+)/subtasks/metrics(?:\?get=(.*)&agg=.*)?": self._metrics,
+            r"JOB/vertices/\w+/subtasktimes": lambda: (200, self._times()),
             "/jobmanager/config": lambda: (
                 200,
                 [{"key": key, "value": value} for key, value in self.options.items()],
@@ -121,6 +123,10 @@ class FakeFlink:
             ],
             "plan": {"nodes": nodes},
         } | self.changed
+
+    def _times(self) -> dict[str, Any]:
+        running_ms = int(1000 * (self.world.started_s + self.restores_s))
+        return {"subtasks": [{"subtask": 0, "timestamps": {"RUNNING": running_ms}}]}
 
     def _requirements(self) -> dict[str, Any]:
         return {

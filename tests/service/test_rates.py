@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from include.service.rates import rates_between, waiting_in_flink
+from include.service.rates import Totals, added, rates_between, waiting_in_flink
 from include.service.reading import JobReading
 from tests.service.flink_world import World
 
@@ -57,6 +57,15 @@ def test_counters_that_began_again_tell_nothing(world: World) -> None:
     running = world.after(10)
     world.job = "b" * 32  # another one by the same name
     assert rates_between(running, world.after(10)) is None
+
+
+def test_a_pause_lasts_until_state_is_restored(world: World) -> None:
+    first, before = world.after(30), world.after(10)
+    totals = added(Totals(), before, rates_between(first, before))
+    world.restart(5, map=3)
+    after = world.after(20)
+    now = replace(world.after(10), up_s=after.started_s + 8)
+    assert added(totals, now, rates_between(after, now)).paused_for_changes_s == 13.0
 
 
 def test_what_flink_has_not_fetched_again_is_no_standstill(world: World) -> None:

@@ -231,7 +231,12 @@ def test_how_long_the_job_was_down_is_by_flinks_clock(
 ) -> None:
     world.restart(5.0)
     world.advance(20)
-    reading = connect().reading("orders")
-    assert reading.started_s - reading.down_s == 5.0
+    flink.restores_s = 2.0
+    client = connect()
+    reading = client.reading("orders")
+    assert (reading.started_s - reading.down_s, reading.up_s - reading.down_s) == (5.0, 7.0)
+    client.reading("orders")
+    times = [path for _, path in flink.asked if path.endswith("/subtasktimes")]
+    assert len(times) == 3, "once for each start of the job"
     flink.changed = {"timestamps": {"RUNNING": 9000, "RESTARTING": 0, "CREATED": 6000}}
     assert connect().reading("orders").down_s == 6.0
