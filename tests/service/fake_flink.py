@@ -202,17 +202,13 @@ def hangs(handler: BaseHTTPRequestHandler) -> bool:
     return True
 
 
-def drips(handler: BaseHTTPRequestHandler) -> bool:
-    """A byte now and then: every read succeeds, the answer never ends."""
-    return _drips(handler, "keep-alive")
-
-
 def drips_at_last(handler: BaseHTTPRequestHandler) -> bool:
     """The same as the last answer of a connection."""
-    return _drips(handler, "close")
+    return drips(handler, "close")
 
 
-def _drips(handler: BaseHTTPRequestHandler, connection: str) -> bool:
+def drips(handler: BaseHTTPRequestHandler, connection: str = "keep-alive") -> bool:
+    """A byte now and then: every read succeeds, the answer never ends."""
     handler.send_response(200)
     handler.send_header("Content-Length", "1000")
     handler.send_header("Connection", connection)

@@ -8,24 +8,21 @@ import urllib.request
 
 import pytest
 
-from include.service.act import Actor, Wish
-from include.service.clock import Timestamp
+from include.service.act import Actor
 from include.service.page import metrics_of, page_of, served
 from include.service.pause import pause, why_paused
 from include.service.status import ShadowStatus
-from tests.service.acting_world import limits_of, mandate
 
 
 @pytest.fixture
-def status(flink, connect, world, tmp_path):
+def status(flink, acting):
     """After one step in which `map` is scaled."""
-    client = connect()
-    actor = Actor(mandate(tmp_path, limits=limits_of(between_changes_s=0)), client)
-    actor.begin()
-    reading = client.reading("orders")
-    actor.step(reading, Timestamp.now(), Wish({"map": 3}, {"map": "it is <late>"}))
-    status = ShadowStatus("orders", flink.url, 15, turned_s=time.time(), actor=actor)
-    status.polled(reading, None, {})
+    service = acting()
+    service.why = "it is <late>"
+    service.actor.begin()
+    service.step()
+    status = ShadowStatus("orders", flink.url, 15, turned_s=time.time(), actor=service.actor)
+    status.polled(service.client.reading("orders"), None, {})
     return status
 
 
