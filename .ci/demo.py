@@ -58,17 +58,18 @@ def main(arguments: list[str]) -> int:
 def forget_other_inputs(conf: Mapping[str, object], root: Path) -> None:
     """Measure anew what an older calibration or topology measured; a demo may be thrown away."""
     from include.experiment.params import run_from_params
-    from include.experiment.run import resolve
     from include.model.errors import TidebenchError
-    from include.runs.stages import forget, holds_other_inputs
+    from include.runs.stages import forget, stored_state
+    from include.runs.stored import Stored
 
     try:
-        resolved = resolve(run_from_params(conf))
+        spec = run_from_params(conf)
+        stored = stored_state(spec, root)
     except TidebenchError:
         return  # the DAG says what is wrong
-    if holds_other_inputs(resolved, root):
+    if stored is Stored.OTHER_INPUTS:
         print("The stored run had other inputs, so it is measured anew.")
-        forget(resolved.spec, root)
+        forget(spec, root)
 
 
 def run(conf: str, sink: TextIO) -> bool:

@@ -100,7 +100,7 @@ def test_a_backlog_that_is_registered_late_is_read_at_once(
 
 
 def test_a_backlog_that_is_no_number_is_not_known(connect: Connect, world: World) -> None:
-    world.pending = "NaN"
+    world.pending = float("nan")
     reading = connect().reading("orders")
     assert reading.operators[0].pending_records is None
     assert reading.missing == ()
