@@ -11,8 +11,7 @@ import pytest
 from include.testbeds.flink.calibration import PARAMETERS, FlinkCalibration
 from include.testbeds.flink.instances import Starts, counted, newest_whole, whole_line
 from include.testbeds.flink.job import schedule_file, write_job, write_schedules
-from include.testbeds.flink.monitor import lag_ms
-from include.testbeds.flink.reap import RUNS_WITH_LOGS, give_back_run
+from include.testbeds.flink.reap import RUNS_WITH_LOGS, find, give_back_run
 from include.testbeds.flink.state import kept_logs, run_folder
 from include.testing.builders import a_topology, an_operator
 from tests.flink.flink_run import a_line, configured, expected_items
@@ -69,13 +68,6 @@ def test_a_line_that_is_being_written_is_none(tmp_path):
     assert whole_line(path) is None
 
 
-def test_99_of_100_timers_were_late_by_less_than_a_bound():
-    assert lag_ms({"a": [99, 0, 0, 0, 0, 0, 0, 0, 0, 1]}) == 1
-    assert lag_ms({"a": [90, 0, 0, 5, 0, 0, 0, 0, 0, 0], "b": [0] * 6 + [5, 0, 0, 0]}) == 100
-    assert lag_ms({"a": [0] * 9 + [1]}) == 1000
-    assert lag_ms({}) == 0
-
-
 def test_what_flink_cannot_run_is_said_at_once():
     topology = a_topology(
         an_operator("a/b", service_ms=1.0), an_operator("guest", service_ms=1.0, runs_in="a/b")
@@ -90,12 +82,18 @@ def test_a_boot_takes_exactly_as_long_as_it_is_said_to():
 
 
 def test_of_a_run_that_has_given_back_its_logs_stay(tmp_path, monkeypatch):
-    monkeypatch.setattr("include.testbeds.flink.state.flink_state", lambda: tmp_path)
+    """Also where another process gives back the same run, or removes the oldest logs meanwhile."""
+    monkeypatch.setenv("TIDEBENCH_FLINK_STATE", str(tmp_path))
+    (tmp_path / "logs").mkdir()
+    (tmp_path / "logs" / "removed").symlink_to("nowhere")
     for number in range(RUNS_WITH_LOGS + 1):
-        log = run_folder(f"run-{number}") / "log"
+        log, processes = (run_folder(f"run-{number}") / name for name in ("log", "processes"))
         log.mkdir(parents=True)
         (log / "job-manager.log").write_text("why")
         os.utime(log, (number, number))
+        processes.mkdir()
+        (processes / "host-1.json").symlink_to("nowhere")
+        assert [held.holds for held in find()] == [("folder",)]
         give_back_run(f"run-{number}")
         assert not run_folder(f"run-{number}").exists()
         give_back_run(f"run-{number}")
@@ -105,18 +103,14 @@ def test_of_a_run_that_has_given_back_its_logs_stay(tmp_path, monkeypatch):
 
 def test_a_job_that_is_starting_is_read_from_what_ran_before(tmp_path):
     """Else an operator that has not opened yet would seem to have received nothing ever."""
-    for name in ("front", "back"):
-        subtask_of(tmp_path, name, graph="g1", begun_us=10)
-    starts = Starts(tmp_path, ("front", "back"))
+    names = ("front", "back")
+    starts = Starts(tmp_path, names)
+    subtask_of(tmp_path, "front", graph="g1", begun_us=10)
+    assert newest_whole(starts.look(), names).graph == "g1", "nothing ran before"
+    subtask_of(tmp_path, "back", graph="g1", begun_us=10)
     subtask_of(tmp_path, "front", graph="g2", begun_us=20, restored=1)
     found = starts.look()
     assert [each.graph for each in found] == ["g1", "g2"]
-    assert newest_whole(found, ("front", "back")).graph == "g1"
+    assert newest_whole(found, names).graph == "g1"
     subtask_of(tmp_path, "back", graph="g2", begun_us=21, restored=1)
-    assert newest_whole(starts.look(), ("front", "back")).graph == "g2"
-
-
-def test_the_first_start_is_read_as_far_as_it_has_come(tmp_path):
-    subtask_of(tmp_path, "front", graph="g1")
-    starts = Starts(tmp_path, ("front", "back"))
-    assert newest_whole(starts.look(), ("front", "back")).graph == "g1"
+    assert newest_whole(starts.look(), names).graph == "g2"

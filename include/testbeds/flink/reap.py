@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from signal import SIGKILL
 
+from include.files.whole import changed_s
 from include.model.errors import TestbedError, command
 from include.testbeds.flink.installation import flink_state
 from include.testbeds.flink.state import kept_logs, run_folder
@@ -36,7 +37,8 @@ def processes_of(run: str) -> dict[str, DetachedProcess]:
     return {
         path.stem: process
         for path in sorted((folder / "processes").glob("*.json"))
-        if (process := DetachedProcess(**read_json(path))).alive
+        if (numbers := read_json(path))  # None: the run is being given back
+        and (process := DetachedProcess(**numbers)).alive
     }
 
 
@@ -69,6 +71,5 @@ def _keep_logs(run: str) -> None:
     kept.parent.mkdir(exist_ok=True)
     shutil.rmtree(kept, ignore_errors=True)
     shutil.move(logs, kept)
-    by_age = sorted(kept.parent.iterdir(), key=lambda folder: folder.stat().st_mtime)
-    for folder in by_age[:-RUNS_WITH_LOGS]:
+    for folder in sorted(kept.parent.iterdir(), key=changed_s)[:-RUNS_WITH_LOGS]:
         shutil.rmtree(folder, ignore_errors=True)
