@@ -7,13 +7,18 @@ from unittest import mock
 
 import pytest
 
+from include.model.decision import StartInstance, StopInstance
+from include.testbeds.actions import carry_out
 from include.testbeds.flink import reconciler
 from include.testbeds.flink.calibration import FlinkCalibration
-from include.testbeds.flink.fleet import FlinkFleet, FlinkHost, FlinkInstance, wanted
+from include.testbeds.flink.fleet import FlinkHost, FlinkInstance
 from include.testbeds.flink.reconciler import FlinkReconciler
 from include.testbeds.flink.rest import NOT_YET, NoAnswerError
 from include.testbeds.flink.state import FlinkState
+from include.testbeds.flink.testbed import FlinkTestbed
 from include.testbeds.live.processes import DetachedProcess
+from include.testbeds.virtual.key_groups import KEY_GROUPS
+from include.testing.builders import decision
 from tests.flink.flink_run import configured
 from tests.flink.world import subtask_of
 
@@ -192,22 +197,36 @@ def test_what_runs_on_a_host_that_is_released_is_booked_where_it_can_stay(flink,
     assert going.name == "host-2"
 
 
-def test_what_runs_is_wanted_though_the_boot_of_its_host_is_not_over():
-    fleet = FlinkFleet()
-    fleet.hosts[1] = FlinkHost(number=1, flavor="four", ordered_s=0, paid_until_s=600)
-    for number, ready_s in ((1, 5.0), (2, None)):
-        fleet.instances[number] = FlinkInstance(
-            number=number, operator="front", host=1, started_s=0.0, ready_s=ready_s
-        )
-    assert [one.number for one in wanted(fleet, 10.0)] == [1]
-
-
-def test_a_provider_that_died_is_started_again(flink, state, process, monkeypatch):
-    state.provider = DetachedProcess(2**30, 1)
-    cluster = mock.Mock(start_task_manager=lambda name, slots, heap: process)
+@pytest.mark.parametrize("hangs", [False, True])
+def test_a_provider_that_died_or_hangs_is_started_again(flink, state, process, monkeypatch, hangs):
+    """Flink does not hear of one that hangs; what was just started has time to register."""
+    state.provider = process if hangs else DetachedProcess(2**30, 1)
+    cluster = mock.Mock(start_task_manager=mock.Mock(return_value=process))
     monkeypatch.setattr(FlinkState, "cluster", cluster)
-    FlinkReconciler(state).reconcile()
+    passed = iter(range(0, 1000, 2))
+    monkeypatch.setattr(reconciler, "time", mock.Mock(monotonic=lambda: 1e6 + next(passed)))
+    settler = FlinkReconciler(state)
+    while not cluster.start_task_manager.called:
+        settler.reconcile()
+    assert (next(passed) > reconciler.FIND_AGAIN_S) == hangs
+    settler.reconcile()
     assert state.provider == process
-    assert state.journal.read(0)[0]["event"]["event"] == ["provider_restarted"]
-    FlinkReconciler(state).reconcile()
-    assert state.journal.read(0)[0]["event"]["event"] == ["provider_restarted"]
+    events = state.journal.read(0)[0]["event"]
+    assert events["event"] == ["provider_restarted"]
+    assert events["detail"][0].startswith("Flink did not hear" if hangs else "its process had")
+
+
+def test_an_instance_more_than_flink_has_key_groups_is_refused(flink):
+    """Flink would refuse the request, and with it every other change."""
+    testbed = FlinkTestbed(configured())
+    testbed.fleet.hosts[1] = FlinkHost(number=1, flavor="four", ordered_s=0, paid_until_s=600)
+    testbed.fleet.instances_started = KEY_GROUPS
+    for number in range(1, KEY_GROUPS + 1):
+        testbed.fleet.instances[number] = FlinkInstance(
+            number=number, operator="front", host=1, started_s=0.0
+        )
+    one_more, another = (StartInstance(name, "host-1") for name in ("front", "end"))
+    steps = decision(one_more, another, StopInstance("front-1"), one_more)
+    refused, *others = carry_out(steps, testbed)
+    assert refused.detail == "front has 128 instances, one for each key group of Flink"
+    assert [each.accepted for each in others] == [True, True, True]

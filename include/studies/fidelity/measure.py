@@ -21,7 +21,9 @@ SIMULATED = "_simulated"
 """What the experiment of the predictions ends with; the name of the measured one is before it."""
 
 
-NOT_ASKED_FOR = ("host_lost", "host_boot_failure", "job_manager_restarted", "rescale_late")
+NOT_ASKED_FOR = (
+    "host_lost", "host_boot_failure", "job_manager_restarted", "provider_restarted", "rescale_late",
+)  # fmt: skip
 """Events of a run without faults that say that the machine could not keep up with the engine."""
 
 

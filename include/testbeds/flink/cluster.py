@@ -173,14 +173,12 @@ class FlinkCluster:
         """Start it and the job, which goes on from a checkpoint where there is one."""
         restored = ["--fromSavepoint", str(restore)] if restore else []
         about = ["--job-classname", "tidebench.Job", "--job-id", self.job, *restored]
-        steering = [
-            f"-Dtidebench.placement={self.folder}/placement",
-            f"-Dtidebench.slots={SLOTS_HELD}",
-        ]
-        memory = ["-Xms64m", "-Xmx192m", "-XX:MaxMetaspaceSize=160m", *steering]
-        about = [*about, f"{self.folder}/job.json"]
+        about += [f"{self.folder}/job.json"]
+        jvm = ["-Xms64m", "-Xmx192m", "-XX:MaxMetaspaceSize=160m"]
+        jvm += [f"-Dtidebench.placement={self.folder}/placement"]
+        jvm += [f"-Dtidebench.slots={SLOTS_HELD}"]
         steered = self.limits.placement == "steered"
-        return self._start("job-manager", JOB_MANAGER, memory, about, steered=steered)
+        return self._start("job-manager", JOB_MANAGER, jvm, about, steered=steered)
 
     def start_task_manager(self, name: str, slots: int, heap_mb: int) -> DetachedProcess:
         """Start one of a name, with so many slots and a heap for what the instances keep."""

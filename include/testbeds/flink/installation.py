@@ -58,10 +58,6 @@ class Installation:
         """Classes as a JVM has them once they are loaded; a start is slower without them."""
         return self.built / "classes.jsa"
 
-    @property
-    def there(self) -> bool:
-        return self.lib.is_dir() and self.built.is_dir()
-
     def class_path(self, *, steered: bool) -> str:
         """For a JVM of a run; what goes before Flink's own classes comes first."""
         first = [self.built / "placement.jar"] if steered else []
@@ -72,7 +68,7 @@ class Installation:
 def installation() -> Installation:
     """The one of this machine. Raises SetupError where it is not there, or of other code."""
     here = Installation(flink_state())
-    if not here.there:
+    if not (here.lib.is_dir() and here.built.is_dir()):
         raise SetupError(
             f"Apache Flink {VERSION} is not installed below {here.folder}, or its job was compiled "
             "from other sources; run `make flink` (it downloads "

@@ -7,6 +7,7 @@ less; what Flink then still does not run is lost.
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -34,7 +35,7 @@ TRIGGER_EVERY_S = 0.5
 LOST_AFTER = 3
 """What it does not run after it was asked so often is lost."""
 FIND_AGAIN_S = 30.0
-"""TaskManagers have so long to find a JobManager that was started again."""
+"""TaskManagers have so long to find a JobManager that was started again, or to come back (wall)."""
 
 
 class FlinkReconciler:
@@ -45,6 +46,7 @@ class FlinkReconciler:
         self._pool = ThreadPoolExecutor(8, thread_name_prefix="end")
         self._registered: set[str] = set()
         self._registered_at = 0.0
+        self._provider_missing_since = math.inf
         self._settled_at = time.monotonic()
         self._manager_at = time.monotonic()
         self._asked_again = 0
@@ -55,8 +57,8 @@ class FlinkReconciler:
         state = self._state
         before = state.to_plain()
         self._look_after_job_manager()
-        self._look_after_provider()
         self._read_registered()
+        self._look_after_provider()
         for host in state.fleet.leased():
             self._settle_host(host)
         self._settle_start()
@@ -106,13 +108,17 @@ class FlinkReconciler:
         state.save()
 
     def _look_after_provider(self) -> None:
-        """Start it again if it died: sources would take a slot that an instance needs."""
+        """Start it again if it died or hangs: sources would take a slot that an instance needs."""
         state = self._state
-        if not state.provider.pid or state.provider.alive or not state.clock.started_us:
+        hangs = time.monotonic() - self._provider_missing_since > FIND_AGAIN_S
+        ended = not state.provider.alive
+        if not state.provider.pid or not state.clock.started_us or not (ended or hangs):
             return
+        self._provider_missing_since = math.inf
         heap = heap_mb(state.config, state.calibration)
         state.provider = state.cluster.start_task_manager(PROVIDER, 1, heap)
-        state.event("provider_restarted", PROVIDER, "its process had ended; it was started again")
+        why = "its process had ended" if ended else "Flink did not hear of it any more"
+        state.event("provider_restarted", PROVIDER, f"{why}; it was started again")
         state.crashed = True
         state.save()
 
@@ -126,6 +132,9 @@ class FlinkReconciler:
             self._registered, self._registered_at = self._state.rest.task_managers(), now
         except NoAnswerError:
             self._registered_at = 0.0  # nobody can be missed by whom does not answer
+        missing = self._registered_at > 0 and PROVIDER not in self._registered
+        since = min(self._provider_missing_since, now)
+        self._provider_missing_since = since if missing else math.inf
 
     def _settle_host(self, host: FlinkHost) -> None:
         state, now_s = self._state, self._state.now_s()
@@ -207,16 +216,12 @@ class FlinkReconciler:
         state = self._state
         if state.rescale is not None:
             return
-        there = self._hosts_of_start()
+        start = self._start()
+        there = {each.host for each in start.subtasks} if start else set()
         for host in state.fleet.leased():
             empty = host.releasing and not state.fleet.on_host(host.number)
-            if empty and not there[host.name]:
+            if empty and host.name not in there:
                 self._end(host)
-
-    def _hosts_of_start(self) -> Counter[str]:
-        """How many instances each host has, as they say themselves."""
-        start = self._start()
-        return Counter(each.host for each in start.subtasks) if start else Counter()
 
     def _start(self) -> JobStart | None:
         """The start of the job that was settled last."""
@@ -234,12 +239,12 @@ class FlinkReconciler:
         start = starts[-1]
         if not start.complete(state.operators):
             return
-        before, previous = self._running(), state.graph
+        previous = state.graph
         named = placed(self._instances(), start, state.fleet)
         self._verify(start, named)
         self._keep_names(start, named)
         if state.clock.started_us and previous:
-            state.restarts.append(self._restart(start, previous, before))
+            state.restarts.append(self._restart(start, previous))
             state.job_started_s = state.second_of(start.up_us)
         state.graph, state.rescale, state.crashed = start.graph, None, False
         self._settled_at, self._asked_again = time.monotonic(), 0
@@ -261,9 +266,6 @@ class FlinkReconciler:
         if self._misplaced >= LOST_AFTER:
             raise TestbedError(f"Flink does not run instances where it was told to: {moved}")
 
-    def _running(self) -> int:
-        return sum(self._state.asked.values()) if self._state.graph else 0
-
     def _keep_names(self, start: JobStart, named: Placement) -> None:
         state = self._state
         state.names[start.graph] = named.names
@@ -280,7 +282,7 @@ class FlinkReconciler:
             elif one.number not in named.hosts:
                 one.ready_s = None
 
-    def _restart(self, start: JobStart, previous: str, before: int) -> PendingRescale:
+    def _restart(self, start: JobStart, previous: str) -> PendingRescale:
         state, rescale = self._state, self._state.rescale
         try:
             newest = state.rest.checkpoints()
@@ -290,7 +292,7 @@ class FlinkReconciler:
         return PendingRescale(
             asked_s=rescale.asked_s if rescale and not state.crashed else -1.0,
             cause=cause,
-            before=rescale.before if rescale else before,
+            before=rescale.before if rescale else sum(state.asked.values()),
             after=len(start.subtasks),
             graph=start.graph,
             previous=previous,

@@ -25,6 +25,7 @@ from include.testbeds.flink.reconciler import FlinkReconciler
 from include.testbeds.flink.state import PROVIDER, FlinkState, kept_logs
 from include.testbeds.live.real_time import DEPLOY_WITHIN_S, LEAD_S, RealTimeTestbed, Watch
 from include.testbeds.live.samples import operator_samples
+from include.testbeds.virtual.key_groups import KEY_GROUPS
 
 
 class FlinkTestbed(RealTimeTestbed[FlinkHost, FlinkInstance]):
@@ -95,6 +96,14 @@ class FlinkTestbed(RealTimeTestbed[FlinkHost, FlinkInstance]):
         if len(state.fleet.leased()) >= state.config.max_hosts:
             raise TestbedError(f"all {state.config.max_hosts} hosts are leased")
         return self._keep_lease(action, state.now_s(), images=list(state.operators))
+
+    def start(self, operator: str, host: FlinkHost) -> FlinkInstance:
+        """Raises TestbedError where Flink would refuse the request for it, and all others in it."""
+        fleet = self._state.fleet.instances.values()
+        there = sum(one.operator == operator and not one.stopping for one in fleet)
+        if there >= KEY_GROUPS:
+            raise TestbedError(f"{operator} has {there} instances, one for each key group of Flink")
+        return super().start(operator, host)
 
     # --------------------------------------------------------------- reading
 
