@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from include.files.whole import new_file, write_bytes
-from include.model.errors import SetupError
+from include.model.errors import SetupError, TestbedError
 from include.testbeds.base import TestbedConfig
 from include.testbeds.flink.calibration import FlinkCalibration
 from include.testbeds.flink.cluster import FlinkCluster, Ports
@@ -60,7 +60,7 @@ def write(here: Installation) -> None:
         try:
             with new_file(here.archive) as draft:
                 run_job(FlinkCluster(Path(temporary), here, LIMITS, Ports.free(), JOB), draft)
-        except SetupError as error:
+        except (SetupError, TestbedError) as error:
             print(f"there is none, so hosts start slower: {error}", flush=True)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import fcntl
+import re
 import shutil
 import subprocess
 import sys
@@ -55,9 +56,10 @@ def install(here: Installation) -> None:
 def java_compiler() -> None:
     """Raises SetupError where there is no javac of a version that Flink runs with."""
     path = shutil.which("javac")
-    version = run_quietly([path, "-version"], 30).split()[-1] if path else ""
-    if not version or int(version.partition(".")[0]) < JAVA:
-        has = f"javac is {version}" if version else "there is no javac"
+    told = run_quietly([path, "-version"], 30) if path else ""
+    version = re.search(r"\d+", told)
+    if not version or int(version[0]) < JAVA:
+        has = f"found {told}" if told else "there is no javac"
         raise SetupError(
             f"{has}; install a JDK of version {JAVA}, for example with: "
             f"apt-get install openjdk-{JAVA}-jdk-headless"
@@ -165,7 +167,7 @@ if __name__ == "__main__":
     ends_as_by_ctrl_c()
     try:
         install(Installation(flink_state()))
-    except SetupError as error:
+    except (SetupError, OSError) as error:  # such as a disk that is full
         sys.exit(f"error: {error}")
     except KeyboardInterrupt:
         sys.exit("interrupted; make flink goes on with what is missing")

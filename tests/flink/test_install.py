@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import zipfile
 from pathlib import Path
 
@@ -18,49 +21,68 @@ def here(tmp_path):
     return Installation(tmp_path / "flink")
 
 
-def a_wheel(jars):
-    def run(command, within_s):
-        folder = Path(command[command.index("--dest") + 1])
-        with zipfile.ZipFile(folder / installation.WHEEL, "w") as archive:
-            for jar in jars:
-                archive.writestr(f"pyflink/lib/{jar}", b"x")
-        return ""
+@pytest.fixture
+def downloads(here, monkeypatch):
+    """What the package index has: a wheel with these jars, of the digest of ours or another."""
 
-    return run
+    def told(*jars, digest=installation.WHEEL_SHA256):
+        def download(command, within_s):
+            folder = Path(command[command.index("--dest") + 1])
+            with zipfile.ZipFile(folder / installation.WHEEL, "w") as wheel:
+                for jar in jars:
+                    wheel.writestr(f"pyflink/lib/{jar}", b"x")
+            return ""
+
+        monkeypatch.setattr(install, "run_quietly", download)
+        monkeypatch.setattr(install, "digest", lambda path: digest)
+        here.folder.mkdir()
+
+    return told
 
 
-def test_a_download_of_another_digest_is_told_and_not_left_behind(here, monkeypatch):
-    monkeypatch.setattr(install, "run_quietly", a_wheel([]))
-    here.folder.mkdir()
-    with pytest.raises(SetupError, match=r"is not .* of sha256"):
+@pytest.mark.parametrize(
+    ("digest", "told"),
+    [("another", "is not .* of sha256"), (installation.WHEEL_SHA256, "has 1 of the 5 jars")],
+)
+def test_a_wheel_that_is_not_ours_is_told_and_not_left_behind(here, downloads, digest, told):
+    downloads("flink-dist-2.2.1.jar", digest=digest)
+    with pytest.raises(SetupError, match=told):
         install.take_jars(here)
-    assert list(here.folder.rglob("*.whl")) == []
+    assert not [path for path in here.folder.rglob("*") if path.is_file()]
     assert not here.lib.exists()
 
 
-def test_a_wheel_without_its_jars_is_told(here, monkeypatch):
-    monkeypatch.setattr(install, "run_quietly", a_wheel(["flink-dist-2.2.1.jar"]))
-    monkeypatch.setattr(install, "digest", lambda path: installation.WHEEL_SHA256)
-    here.folder.mkdir()
-    with pytest.raises(SetupError, match="has 1 of the 5 jars"):
-        install.take_jars(here)
-    assert not here.lib.exists()
-
-
-def test_of_a_wheel_a_few_jars_are_kept(here, monkeypatch):
+def test_of_a_wheel_a_few_jars_are_kept(here, downloads):
     kept = [f"{prefix}1.jar" for prefix in install.JARS]
-    monkeypatch.setattr(install, "run_quietly", a_wheel([*kept, "flink-table-1.jar"]))
-    monkeypatch.setattr(install, "digest", lambda path: installation.WHEEL_SHA256)
-    here.folder.mkdir()
+    downloads(*kept, "flink-table-1.jar")
     install.take_jars(here)
     assert sorted(path.name for path in here.lib.iterdir()) == sorted(kept)
 
 
-def test_without_a_compiler_nothing_is_downloaded(here, monkeypatch):
-    monkeypatch.setattr("shutil.which", lambda name: None)
+@pytest.mark.parametrize("javac", ["", "javac 11.0.2", "javac 1.8.0_292"])
+def test_without_a_compiler_nothing_is_downloaded(here, monkeypatch, javac):
+    monkeypatch.setattr("shutil.which", lambda name: javac)
+    monkeypatch.setattr(install, "run_quietly", lambda command, within_s: javac)
     monkeypatch.setattr(install, "take_jars", lambda here: pytest.fail("downloads"))
-    with pytest.raises(SetupError, match=r"there is no javac; install a JDK of version 17"):
+    told = f"found {javac}" if javac else "there is no javac"
+    with pytest.raises(SetupError, match=f"^{told}; install a JDK of version 17"):
         install.install(here)
+
+
+def test_a_folder_that_cannot_be_written_is_told_on_one_line(tmp_path):
+    """The compiler of a Java that is not out yet will do."""
+    javac, state = tmp_path / "javac", tmp_path / "file"
+    javac.write_text("#!/bin/sh\necho javac 18-ea\n")
+    javac.chmod(0o755)
+    state.touch()
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    done = subprocess.run(
+        [sys.executable, "-m", "infra.flink.install"], capture_output=True, text=True, check=False,
+        env={**os.environ, "PATH": path, "TIDEBENCH_FLINK_STATE": str(state)},
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: ")
+    assert done.stderr.count("\n") == 1
 
 
 def test_a_machine_without_flink_is_told_what_to_do(tmp_path, monkeypatch):
