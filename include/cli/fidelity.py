@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -68,44 +69,43 @@ def fidelity(  # noqa: PLR0913  options of a command
     folder, csv = folder.resolve(), out.with_name("results") / "fidelity.csv"
     unsound_csv = csv.with_name("fidelity_unsound.csv")
     before, unsound = stored_predictions(csv), stored_unsound(unsound_csv)
-    rows: list[Prediction] = []
     runs_again = _runs_of(again.resolve())[0] if again is not None else []
     runs, left_out = (_runs_named_in(before, folder.name), []) if stored else _runs_of(folder)
+    every = [*runs, *(run for run, _ in left_out)]
+    on_page = {str(row.seed) for row in before if add}
+    seen = {case_of(run.spec) for run in _named(every, fitted, on_page)}
     typer.echo(f"{len(runs)} runs count, {len(left_out)} do not; building tables ...")
     measured = measured_in(before) if stored else measured_figures(runs, folder.parent)
-    for name in calibration:
-        label = Path(name).stem if testbed == "simulated" else f"{Path(name).stem} on {testbed}"
-        seen = {case_of(run.spec) for run in runs if fitted and _is_named(run, fitted)}
-        own = runs
+    rows: list[Prediction] = []
+    for name, label in zip(calibration, labels, strict=True):
+        by, own = label if testbed == "simulated" else f"{label} on {testbed}", runs
         if stored:
-            cases = {one.case: one.role for one in before if one.by == label}
-            own = [run for run in runs if case_of(run.spec) in cases]
-            seen = {case for case, role in cases.items() if role == FITTED}
+            roles = {row.case: row.role for row in before if row.by == by}
+            own = [run for run in runs if case_of(run.spec) in roles]
+            seen = {case for case, role in roles.items() if role == FITTED}
             if not own:
-                stored_by = ", ".join(sorted({row.by for row in before}))
-                raise SpecError(
-                    "--stored", [f"the page has no runs by {label}, but by {stored_by}"]
-                )
+                known = ", ".join(sorted({row.by for row in before}))
+                raise SpecError("--stored", [f"the page has no runs by {by}, but by {known}"])
         typer.echo(f"simulating {len(own)} with {name} ...")
         predicted = predicted_figures(own, folder.parent, testbed, name, processes or None)
-        rows += predictions(label, measured, predicted, seen)
+        rows += predictions(by, measured, predicted, seen)
     if again is not None:
         twice = measured_figures(runs_again, again.resolve().parent)
         rows += predictions(AGAIN, measured, twice, seen)
-    options = [part for name in calibration for part in ("--calibration", Path(name).stem)]
-    options += ["--fitted", fitted] if fitted else []
-    options += ["--add"] if add else []
-    options += ["--stored"] if stored else []
-    here = {case_of(run.spec) for run in [*runs, *(run for run, _ in left_out)]}
     if stored:
         anew = {(row.by, row.case) for row in rows}
         rows = [row for row in before if (row.by, row.case) not in anew] + rows
     else:
-        now = {run.spec.run_id: why for run, why in left_out}
+        here = {case_of(run.spec) for run in every}
         counted = {run.spec.run_id for run in runs}
         kept = {run: why for run, why in unsound.items() if add and run not in counted}
-        unsound = kept | now
+        unsound = kept | {run.spec.run_id: why for run, why in left_out}
         rows = [row for row in before if add and row.case not in here] + rows
+    options = [part for label in labels for part in ("--calibration", label)]
+    options += ["--testbed", testbed] if testbed != "simulated" else []
+    options += ["--fitted", fitted] if fitted else []
+    options += ["--again", str(Path("var", again.resolve().name))] if again is not None else []
+    options += [f"--{name}" for name, on in {"add": add, "stored": stored}.items() if on]
     page = FidelityPage(
         rows=rows,
         asked=asked_runs(folder.name, measured),
@@ -140,14 +140,13 @@ def fit_flink(
     root = folders[0].resolve().parent
     if elsewhere := [str(each) for each in folders if each.resolve().parent != root]:
         raise SpecError("fit-flink", [f"not beside {folders[0]}: {', '.join(elsewhere)}"])
-    looked_at = []
+    counting: list[Run] = []
     for folder in folders:
         runs, unsound = _runs_of(folder.resolve())
-        looked_at += [run for run in runs if not fitted or _is_named(run, fitted)]
+        counting += runs
         for run, why in unsound:
             typer.echo(f"not looked at: {run.spec.run_id} ({why})")
-    if not looked_at:
-        raise SpecError("--fitted", [f"no run that counts is one of {fitted}, by seed or name"])
+    looked_at = _named(counting, fitted) or counting
     text = as_yaml(fit(looked_at, root), looked_at[0].calibration["memory_factor"])
     write_bytes(out.resolve(), text.encode())
     typer.echo(f"{text}\nwritten to {out}; name it in a spec (calibration: {out})")
@@ -168,9 +167,14 @@ def _runs_named_in(rows: list[Prediction], experiment: str) -> list[Run]:
     return runs
 
 
-def _is_named(run: Run, seeds_or_runs: str) -> bool:
-    names = {name.strip() for name in seeds_or_runs.split(",")}
-    return bool({run.spec.run_id, str(run.spec.seed)} & names)
+def _named(runs: list[Run], seeds_or_runs: str, others: Collection[str] = ()) -> list[Run]:
+    """The runs of these seeds or names. Raises SpecError for what is neither, nor one of others."""
+    named = {name.strip() for name in seeds_or_runs.split(",")} - {""}
+    names = {run.spec.run_id: {run.spec.run_id, str(run.spec.seed)} for run in runs}
+    if unknown := sorted(named.difference(others, *names.values())):
+        named_so = "is neither the seed nor the name of a run there"
+        raise SpecError("--fitted", [f"{name} {named_so}" for name in unknown])
+    return [run for run in runs if named & names[run.spec.run_id]]
 
 
 def _runs_of(folder: Path) -> tuple[list[Run], list[tuple[Run, str]]]:

@@ -70,13 +70,15 @@ def figures_of(root: Path, runs: list[RunSpec]) -> dict[str, dict[str, float]]:
 
     Instances and lag are means and percentiles over the readings of the monitor, which are evenly
     spaced; instances are those that take items, of all operators. A scaling is a time at which a
-    decision starts, stops or moves instances. Every run has one price book. A run that the checks
-    left out is not in the result.
+    decision starts, stops or moves instances. Costs are those of the price book that ``outcomes``
+    is about. A run that the checks left out is not in the result.
     """
     folder = root / runs[0].experiment
     outcomes = {row["run"]: row for row in read_staged(folder, "outcomes")}
-    ages = {r["run"]: r for r in read_staged(folder, "compliance") if r["scope"] == "overall"}
-    bills = {row["run"]: row for row in read_staged(folder, "cost")}
+    bills = {
+        (row["run"], row["resource_cost"], row["strict_relaxed_total_cost"]): row
+        for row in read_staged(folder, "cost")
+    }
     ready, waiting = (
         gathered((row["run"], row[name]) for row in read_staged(folder, "timeline"))
         for name in ("ready_instances", "waiting_items")
@@ -86,6 +88,7 @@ def figures_of(root: Path, runs: list[RunSpec]) -> dict[str, dict[str, float]]:
         if (outcome := outcomes.get(run.run_id)) is None:
             continue
         lag, store = waiting[run.run_id], store_of(run, root)
+        bill = bills[run.run_id, outcome["resource_cost"], outcome["strict_total_cost"]]
         by_run[run.run_id] = {
             "instances_mean": float(np.mean(ready[run.run_id])),
             "scalings": float(_scalings(store)),
@@ -93,13 +96,13 @@ def figures_of(root: Path, runs: list[RunSpec]) -> dict[str, dict[str, float]]:
             "strict_real_time_percent": outcome["strict_real_time_compliance_percent"],
             "strict_near_real_time_percent": outcome["strict_near_real_time_compliance_percent"],
             "strict_relaxed_percent": outcome["strict_relaxed_compliance_percent"],
-            "end_to_end_percent": ages[run.run_id]["end_to_end_near_real_time_compliance_percent"],
+            "end_to_end_percent": outcome["end_to_end_near_real_time_compliance_percent"],
             "waiting_mean_items": float(np.mean(lag)),
             "waiting_p95_items": float(np.percentile(lag, 95)),
             "age_p95_s": outcome["age_p95_ms"] / 1000,
             "resource_cost": outcome["resource_cost"],
             "strict_total_cost": outcome["strict_total_cost"],
-            "end_to_end_total_cost": bills[run.run_id]["end_to_end_relaxed_total_cost"],
+            "end_to_end_total_cost": bill["end_to_end_relaxed_total_cost"],
         }
     return by_run
 

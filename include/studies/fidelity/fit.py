@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from scipy.stats import theilslopes
 
 from include.experiment.run import Run
-from include.model.errors import StoreError
+from include.model.errors import SpecError, StoreError
 from include.results.tables.measured import measured_rows
 from include.runs.stages import store_of
 from include.studies.live.calibration import boots
@@ -82,7 +82,22 @@ class FlinkFit:
 
 
 def fit(runs: Sequence[Run], root: Path) -> FlinkFit:
-    """Fit to complete runs of one topology. Raises StoreError when nothing was rescaled there."""
+    """Fit to complete runs of one topology, each with all of its items.
+
+    Raises SpecError for other runs, StoreError when nothing was rescaled there.
+    """
+    topology = runs[0].topology
+    problems = [
+        f"{run.spec.run_id} has another topology than {runs[0].spec.run_id}; fit it by itself"
+        for run in runs
+        if run.topology.edges != topology.edges
+    ] + [
+        f"{run.spec.run_id} has a sample of its items; measure it with sample_every_items: 1"
+        for run in runs
+        if run.calibration["sample_every_items"] != 1
+    ]
+    if problems:
+        raise SpecError("fit-flink", problems)
     items = [_items(run, root) for run in runs]
     rescales = [measured_rows(store_of(run.spec, root), "rescale") for run in runs]
     gaps_s, checkpoints_s, after, undone = (
@@ -97,7 +112,6 @@ def fit(runs: Sequence[Run], root: Path) -> FlinkFit:
     starts_s = (gaps_s - checkpoints_s[measured]).clip(0)
     per_instance = _slope(starts_s, after)
     rest_s = (starts_s - per_instance.value * after).clip(0)
-    topology = runs[0].topology
     sources_of = Counter(edge.target for edge in topology.edges if edge.origin in topology.source)
     fed_by_sources = sources_of.keys() - {
         edge.target for edge in topology.edges if edge.origin not in topology.source

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 from statistics import fmean
+from typing import TypedDict, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -29,6 +30,7 @@ from include.studies.fidelity.comparison import (
 from include.studies.fidelity.figures import FIGURES
 
 ROLES = (FITTED, HELD_OUT)
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,25 +66,37 @@ class FidelityPage:
         return "\n".join(text).rstrip() + "\n"
 
 
+class _Unsound(TypedDict):
+    run: str
+    why: str
+
+
 def stored_predictions(path: Path) -> list[Prediction]:
-    """The rows of a file that :meth:`FidelityPage.csv_text` wrote; none where there is no file.
-    Raises SpecError when it is damaged."""
+    """What :meth:`FidelityPage.csv_text` wrote; nothing where there is no file.
+
+    Raises SpecError when it is damaged.
+    """
+    return _stored(path, TypeAdapter(list[Prediction]))
+
+
+def stored_unsound(path: Path) -> dict[str, str]:
+    """What :meth:`FidelityPage.unsound_csv_text` wrote; nothing where there is no file.
+
+    Raises SpecError when it is damaged.
+    """
+    return {row["run"]: row["why"] for row in _stored(path, TypeAdapter(list[_Unsound]))}
+
+
+def _stored(path: Path, rows: TypeAdapter[list[T]]) -> list[T]:
     if not path.is_file():
         return []
-    rows = [{**row, "holds": row.get("holds") or None} for row in csv_rows(path)]
+    read = [{**row, "holds": row.get("holds") or None} for row in csv_rows(path)]
     try:
-        return TypeAdapter(list[Prediction]).validate_python(rows)
+        return rows.validate_python(read)
     except ValidationError as error:
         lines = sorted({int(problem["loc"][0]) + 2 for problem in error.errors()})
         damage = f"damaged in {len(lines)} rows, first in line {lines[0]}"
         raise SpecError(str(path), [f"{damage}; restore it, or move it away"]) from None
-
-
-def stored_unsound(path: Path) -> dict[str, str]:
-    """What :meth:`FidelityPage.unsound_csv_text` wrote; nothing where there is no file."""
-    if not path.is_file():
-        return {}
-    return {row["run"]: row["why"] for row in csv_rows(path)}
 
 
 INTRODUCTION = """# How true the simulator is

@@ -13,8 +13,11 @@ from include.model.errors import SpecError
 from include.studies.base import SPECS
 from include.studies.fidelity import measure
 from include.studies.fidelity.comparison import (
+    AGAIN,
+    COST,
     FITTED,
     HELD_OUT,
+    SHARE,
     asked_runs,
     case_of,
     orders,
@@ -34,6 +37,13 @@ def rows_of(measured, predicted, seeds=(801,)):
 
 def by_figure(rows):
     return {row.figure: row for row in rows}
+
+
+def of_three(fitted_on, held_out):
+    """Share and cost of controllers on a load: alike for all in the run that was fitted on."""
+    cases = {(f"fit {name}", name, 801): fitted_on for name in held_out}
+    cases |= {("walk", name, 802): figures for name, figures in held_out.items()}
+    return {case: {**SAME, SHARE: share, COST: cost} for case, (share, cost) in cases.items()}
 
 
 def test_an_error_is_a_share_or_points_as_its_limit_is():
@@ -62,19 +72,9 @@ def test_what_never_happened_and_was_not_predicted_is_no_error():
 
 def test_the_cheapest_that_is_sure_to_hold_a_share_is_recommended():
     """One run was fitted on, so each margin is twice its error: 2 points and 10 % for all."""
-    share, cost = "strict_near_real_time_percent", "resource_cost"
     predicted = {"a": (82.5, 10.0), "b": (91.0, 20.0), "c": (93.0, 30.0)}
     measured = {"a": (79.0, 10.5), "b": (94.0, 25.0), "c": (99.0, 30.0)}
-    in_fit = {(f"fit {name}", name, 801): {**SAME, cost: 10.5, share: 51.0} for name in predicted}
-    fits = {case: {**SAME, cost: 10.0, share: 50.0} for case in in_fit}
-
-    def held_out(of):
-        return {
-            ("walk", name, 802): {**SAME, share: percent, cost: hosts}
-            for name, (percent, hosts) in of.items()
-        }
-
-    rows = rows_of(in_fit | held_out(measured), fits | held_out(predicted))
+    rows = rows_of(of_three((51.0, 10.5), measured), of_three((50.0, 10.0), predicted))
     made = {one.asked_percent: one for one in recommendations(rows)}
     assert [made[asked].controller for asked in (75, 80, 85, 90, 95)] == ["a", "a", "b", "c", None]
     assert [made[asked].share_holds for asked in (75, 80, 85)] == [True, False, True]
@@ -132,23 +132,17 @@ def test_the_page_counts_runs_within_a_limit_and_names_those_that_do_not_count(t
         stored_predictions(tmp_path / "cut.csv")
     (tmp_path / "unsound.csv").write_text(page.unsound_csv_text())
     assert stored_unsound(tmp_path / "unsound.csv") == page.unsound
+    (tmp_path / "cut.csv").write_text("run\ntide-walk-3\n")
+    with pytest.raises(SpecError, match="1 rows, first in line 2"):
+        stored_unsound(tmp_path / "cut.csv")
     assert stored_predictions(tmp_path / "none.csv") == []
     assert stored_unsound(tmp_path / "none.csv") == {}
 
 
 def test_shares_that_one_controller_promises_are_one_line_and_what_did_not_hold_is_bold():
     """Each margin is no error at all, and ``a`` was 0.5 points below the 80 % it was asked for."""
-    share, cost = "strict_near_real_time_percent", "resource_cost"
-
-    def figures(of):
-        cases = {(f"fit {name}", name, 801): SAME for name in of}
-        return cases | {
-            ("walk", name, 802): {**SAME, share: percent, cost: hosts}
-            for name, (percent, hosts) in of.items()
-        }
-
-    predicted = figures({"a": (81.0, 10.0), "b": (91.0, 20.0), "c": (91.0, 30.0)})
-    measured = figures({"a": (79.5, 10.5), "b": (94.0, 20.0), "c": (94.0, 60.0)})
+    predicted = of_three((50, 50), {"a": (81.0, 10.0), "b": (91.0, 20.0), "c": (91.0, 30.0)})
+    measured = of_three((50, 50), {"a": (79.5, 10.5), "b": (94.0, 20.0), "c": (94.0, 60.0)})
     page = FidelityPage(rows=rows_of(measured, predicted), asked=[], unsound={}, command="", csv="")
     lines = page.markdown().splitlines()
     assert (
@@ -178,11 +172,11 @@ def test_with_add_every_run_is_where_its_latest_measurement_puts_it(tmp_path, mo
             measure, made, lambda runs, *_: {case_of(run.spec): SAME for run in runs}
         )
 
-    def told(counts, lost, *, add):
+    def told(counts, lost, **options):
         """Seeds with figures, and runs that do not count."""
         found = [counts], [(run, "2 x host_lost") for run in lost]
         monkeypatch.setattr(command, "_runs_of", lambda _: found)
-        command.fidelity(tmp_path / "mine", ["known"], add=add, out=page)
+        command.fidelity(tmp_path / "mine", ["known"], **options, out=page)
         unsound = stored_unsound(tmp_path / "results" / "fidelity_unsound.csv")
         assert all(f"- {run}: {why}" in page.read_text() for run, why in unsound.items())
         figures = stored_predictions(tmp_path / "results" / "fidelity.csv")
@@ -191,7 +185,16 @@ def test_with_add_every_run_is_where_its_latest_measurement_puts_it(tmp_path, mo
     assert told(first, [second], add=False) == ({1}, [second.spec.run_id])
     assert told(second, [first], add=True) == ({2}, [first.spec.run_id])
     assert told(first, [], add=True) == ({1, 2}, [])
-    assert told(second, [], add=False) == ({2}, [])
+    assert told(first, [], add=True, fitted="2") == ({1, 2}, [])
+    with pytest.raises(SpecError, match="8O1 is neither the seed nor the name of a run there"):
+        told(first, [], add=True, fitted="1, 8O1")
+    twice = tmp_path / "twice"
+    assert told(second, [], testbed="flow", fitted="2", again=twice) == ({2}, [])
+    assert {row.by for row in stored_predictions(tmp_path / "results" / "fidelity.csv")} == {
+        "known on flow", AGAIN
+    }  # fmt: skip
+    options = "--calibration known --testbed flow --fitted 2 --again var/twice"
+    assert f"fidelity var/mine {options}`" in page.read_text()
 
 
 def test_stored_runs_are_predicted_anew_and_keep_what_was_measured_and_their_role(

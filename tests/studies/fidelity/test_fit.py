@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,11 @@ from include.experiment.spec import parse_spec
 from include.model.errors import SpecError, StoreError
 from include.runs.measurements.store import to_arrow
 from include.runs.stages import run_all, store_of
+from include.studies.fidelity import figures
 from include.studies.fidelity.fit import as_yaml, fit
 from include.studies.fidelity.measure import why_unsound
 from include.testbeds.virtual.calibration import PARAMETERS, VirtualCalibration
+from tests.problems import problems_told
 
 GAPS_S = [1.5, 2.5, 4.0]
 BUFFER_ITEMS = 2
@@ -194,9 +197,42 @@ def test_a_run_counts_unless_hosts_were_lost_that_nobody_asked_to_lose(
 ) -> None:
     run, root = measured
     assert why_unsound(run, root) == ""
-    event = {"event": ["host_lost", "host_lost"], "subject": ["host-1", "host-2"]}
-    with beside(measured, event={"time_s": [5.0, 6.0], **event, "detail": ["", ""]}):
-        assert why_unsound(run, root) == "2 x host_lost"
+    event = {"time_s": [5.0, 6.0, 7.0], "event": ["host_lost", "host_lost", "provider_restarted"]}
+    with beside(measured, event={**event, "subject": ["a", "b", "c"], "detail": [""] * 3}):
+        assert why_unsound(run, root) == "2 x host_lost, 1 x provider_restarted"
+
+
+def test_costs_are_those_of_the_price_book_that_the_run_planned_with(
+    measured: tuple[Run, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, root = measured
+    name = run.spec.run_id
+    levels = ("real_time", "near_real_time", "relaxed")
+    outcome = {f"strict_{level}_compliance_percent": 90.0 for level in levels}
+    outcome |= {"end_to_end_near_real_time_compliance_percent": 80.0, "age_p95_ms": 2000.0}
+    bills = [
+        {"run": name, "resource_cost": 7.0, "strict_relaxed_total_cost": total,
+         "end_to_end_relaxed_total_cost": total + 1} for total in (9.0, 8.0, 10.0)
+    ]  # fmt: skip
+    staged = {
+        "outcomes": [{"run": name, "resource_cost": 7.0, "strict_total_cost": 8.0, **outcome}],
+        "cost": bills,
+        "timeline": [{"run": name, "ready_instances": 2, "waiting_items": n} for n in (4, 6)],
+    }
+    monkeypatch.setattr(figures, "read_staged", lambda folder, table: staged[table])
+    figure = figures.figures_of(root, [run.spec])[name]
+    assert figure["end_to_end_total_cost"] == 9.0
+    assert (figure["end_to_end_percent"], figure["waiting_mean_items"]) == (80.0, 5.0)
+
+
+def test_runs_that_cannot_be_fitted_together_are_named(measured: tuple[Run, Path]) -> None:
+    run, root = measured
+    topology = replace(run.topology, edges=run.topology.edges[1:])
+    sampled = replace(run, topology=topology, calibration={"sample_every_items": 5})
+    problems = problems_told(fit, [run, sampled], root)
+    assert [problem.partition("; ")[2] for problem in problems] == [
+        "fit it by itself", "measure it with sample_every_items: 1"
+    ]  # fmt: skip
 
 
 def test_runs_that_are_on_no_engine_are_refused(measured: tuple[Run, Path]) -> None:
