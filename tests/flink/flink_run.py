@@ -109,19 +109,14 @@ class FlinkRun:
         self.testbed.advance_to(max(self.config.duration_s, self.testbed.now_s + 5))
         return self.testbed.take_measurements()
 
-    def counted(self) -> dict[str, list[tuple[int, int]]]:
-        """Edge and number of every item of every operator that counts."""
-        state = self.state
+    def assert_exactly_once(self) -> dict[str, int]:
+        """Every operator got what arithmetic says, each item once."""
+        state, expected = self.state, expected_items(self.config)
         bounds = bounds_of(state.starts.look())
         numbers: dict[str, list[tuple[int, int]]] = {name: [] for name in state.operators}
         for file in row_files(state.folder, state.operators):
             if counts(file, bounds):
                 numbers[file.operator] += [(row.edge, row.number) for row in file.rows()]
-        return numbers
-
-    def assert_exactly_once(self) -> dict[str, int]:
-        """Every operator got what arithmetic says, each item once."""
-        numbers, expected = self.counted(), expected_items(self.config)
         assert {name: len(of) for name, of in numbers.items()} == expected
         assert {name: len(set(of)) for name, of in numbers.items()} == expected
         return expected

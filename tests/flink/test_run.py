@@ -23,7 +23,7 @@ from include.model.decision import (
 from include.model.errors import StoreError
 from include.runs.measurements.store import to_arrow
 from include.testbeds.base import Leasing
-from include.testbeds.flink.reap import find, give_back_run, processes_of
+from include.testbeds.flink.reap import find
 from include.testbeds.flink.state import run_folder
 from include.testing.builders import decision
 from tests.flink.flink_run import FLAVOR, a_line, an_operator, configured, flink_run
@@ -103,9 +103,12 @@ def test_rescales_a_kill_and_a_release_lose_nothing_and_double_nothing():
         repeated.restore(first)
         assert _rows(repeated.take_measurements()) == durations
         assert run.testbed.leases()["released"] == [True, True, False]
+        (held,) = [each for each in find() if each.run == config.run]
+        assert {"process job-manager", "process provider", "process host-3"} == {*held.holds[1:]}
+        assert not held.dead(60)
         run.testbed.give_back()
         run.testbed.give_back()
-        assert processes_of(config.run) == {}
+        assert config.run not in {each.run for each in find()}
         assert not run_folder(config.run).exists()
         with pytest.raises(StoreError, match="given back"):
             run.again().restore(second)
@@ -225,16 +228,6 @@ def test_instances_run_where_they_are_planned_when_they_are_steered():
         names = [each[0] for each in run.events()]
         assert "placement_refused" not in names
         assert "sources_placed" not in names
-
-
-def test_what_a_dead_run_holds_is_found_and_given_back():
-    with flink_run(configured(emits_s=5, duration_s=10), (("front", "back", "end"),)) as run:
-        (held,) = [each for each in find() if each.run == run.config.run]
-        assert {"process job-manager", "process provider", "process host-1"} <= {*held.holds}
-        assert not held.dead(60)
-        give_back_run(run.config.run)
-        assert processes_of(run.config.run) == {}
-        assert run.config.run not in {each.run for each in find()}
 
 
 def _rows(tables):

@@ -14,8 +14,6 @@ from pathlib import Path
 
 LAG_MS = (1, 2, 5, 10, 20, 50, 100, 200, 500)
 """Upper bounds of the bins of timer lags; the last bin has none (`Work.java`)."""
-FIRST = 6
-"""Numbers before the lags: closed, received, done, busy, waiting, oldest."""
 
 
 @dataclass(frozen=True, slots=True)

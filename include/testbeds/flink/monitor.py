@@ -53,9 +53,11 @@ class FlinkMonitor:
         reading.wall_us = now_us()
         state.reading = reading
         start = newest_whole(state.starts.look(), state.operators)
-        queues = self._read_counts(start, reading, before)
+        lines = {each: line for each in start.subtasks if (line := counted(each)) is not None}
+        queues = self._read_counts(lines, reading, before)
+        busy = self._read_busy(start, lines, reading, before)
         self._read_durations(reading, before)
-        self._read_utilisation(reading, before)
+        self._read_utilisation(busy, reading, before)
         if self._at_end and state.graph:
             self._take_last_checkpoint()
         certain, rows = self._hand_over(), []
@@ -69,7 +71,7 @@ class FlinkMonitor:
     # ---------------------------------------------------------------------- items
 
     def _read_counts(
-        self, start: JobStart, reading: FlinkReading, before: FlinkReading
+        self, lines: Mapping[Subtask, Counted], reading: FlinkReading, before: FlinkReading
     ) -> list[tuple[str, int, int, tuple[int, int]]]:
         """Counters go back by what a restart undoes; what controllers see does not.
 
@@ -77,7 +79,6 @@ class FlinkMonitor:
         and its instances, all and ready.
         """
         state, topology = self._state, self._state.config.topology
-        lines = {each: line for each in start.subtasks if (line := counted(each)) is not None}
         of: dict[str, list[Counted]] = {name: [] for name in topology.operator_names}
         for each, line in lines.items():
             of[each.operator].append(line)
@@ -92,7 +93,6 @@ class FlinkMonitor:
                 left = [n[edge.origin] * edge.items_out // edge.items_in for n in (emitted, due)]
                 sent[edge.target] += left[1]
                 pending[edge.target] += left[1] - left[0]
-        self._keep_busy(start, lines, reading, before)
         serving = [one for one in state.fleet.instances.values() if one.serves]
         running = Counter(one.operator for one in serving)
         ready = Counter(one.operator for one in serving if one.ready_s is not None)
@@ -133,31 +133,41 @@ class FlinkMonitor:
         reading.sent |= sent
         self._state.arrivals(reading.time_s, new)
 
-    def _keep_busy(
+    def _read_busy(
         self,
         start: JobStart,
         lines: Mapping[Subtask, Counted],
         reading: FlinkReading,
         before: FlinkReading,
-    ) -> None:
-        """Of operators since the run began; the share since the last reading of each subtask that
-        was read then. What a subtask wrote later than another counts for its own time. And how
-        late its timers were."""
+    ) -> dict[str, float]:
+        """Of operators since the run began, and how late timers were.
+
+        Returns the share since the last reading of each instance that was read then. What a subtask
+        wrote later than another counts for its own time.
+        """
         scale = self._state.clock.scale
+        passed_s = (reading.wall_us - before.wall_us) / 1e6 * scale
         busy: Counter[str] = Counter()
+        shares = {}
         reading.busy_of, reading.busiest = {}, {}
         for each, line in lines.items():
             busy[each.operator] += line.busy_us
             key = f"{start.graph} {each.operator} {each.number}"
             reading.lags[key] = list(line.lags)
             reading.busy_of[key] = line.busy_us / 1e6 * scale
-            passed_s = (reading.wall_us - before.wall_us) / 1e6 * scale
             share = busy_share(key, reading.busy_of, before.busy_of, passed_s)
             if share is not None:
                 reading.busiest[each.operator] = max(share, reading.busiest.get(each.operator, 0.0))
+                shares[self._instance(start.graph, each.operator, each.number)] = share
         for name in self._state.operators:
             now_s = busy[name] / 1e6 * scale
             reading.busy_s[name] = max(before.busy_s.get(name, 0.0), now_s)
+        return shares
+
+    def _instance(self, graph: str, operator: str, subtask: int) -> str:
+        """Whose place a subtask of a start of the job is; nobody's is that of operator-0."""
+        names = self._state.names.get(graph, {}).get(operator, [])
+        return names[subtask] if subtask < len(names) else f"{operator}-0"
 
     def _read_durations(self, reading: FlinkReading, before: FlinkReading) -> None:
         """What was done since the last reading, whether it will count or not, also before a start
@@ -207,9 +217,7 @@ class FlinkMonitor:
     def _keep_rows(self, file: RowFile) -> int:
         """Returns how many they are."""
         state, scale = self._state, self._state.clock.scale
-        names = state.names.get(file.graph, {}).get(file.operator, [])
-        named = file.subtask < len(names)
-        instance = names[file.subtask] if named else f"{file.operator}-0"
+        instance = self._instance(file.graph, file.operator, file.subtask)
         rows = []
         for row in file.rows():
             done_s = round(state.clock.at(row.done_us), 6)
@@ -227,7 +235,9 @@ class FlinkMonitor:
 
     # ---------------------------------------------------------------- utilisation
 
-    def _read_utilisation(self, reading: FlinkReading, before: FlinkReading) -> None:
+    def _read_utilisation(
+        self, busy: Mapping[str, float], reading: FlinkReading, before: FlinkReading
+    ) -> None:
         """Slots in use, among which a TaskManager divides its memory; CPU of the process where
         items burn it. Where they only wait, what they would use stands in: the time that an
         instance works, of what it reserves. Flink's places may reserve more than a host has."""
@@ -237,7 +247,6 @@ class FlinkMonitor:
         slots = slots_of(state.config, state.calibration)
         reading.cpu_share, reading.memory_share = {}, {}
         passed_s = (reading.wall_us - before.wall_us) / 1e6
-        busy = self._shares_by_name(reading, before)
         hosts, instances = [], []
         for host in state.fleet.leased():
             here = state.fleet.on_host(host.number)
@@ -266,18 +275,6 @@ class FlinkMonitor:
             hosts.append((reading.time_s, host.name, *shares, len(here)))
         state.journal.append("host_utilisation", hosts)
         state.journal.append("instance_utilisation", instances)
-
-    def _shares_by_name(self, reading: FlinkReading, before: FlinkReading) -> dict[str, float]:
-        """How busy each instance was since the last reading, of those that were read then."""
-        passed_s = (reading.wall_us - before.wall_us) / 1e6 * self._state.clock.scale
-        shares = {}
-        for key in reading.busy_of:
-            graph, operator, number = key.rsplit(" ", 2)
-            names = self._state.names.get(graph, {}).get(operator, [])
-            share = busy_share(key, reading.busy_of, before.busy_of, passed_s)
-            if share is not None and int(number) < len(names):
-                shares[names[int(number)]] = share
-        return shares
 
     # ------------------------------------------------------------------------ end
 

@@ -66,20 +66,20 @@ def measured(tmp_path_factory) -> tuple[Run, Path]:
         source="test",
     ).points()
     run_all(spec, root)
-    rows = {
-        "asked_s": [50.0, 90.0, 130.0, 170.0],
-        "down_s": [51.0, 91.0, 131.0, 170.0],
-        "up_s": [51.2, 91.2, 131.2, 190.0],
-        "gap_s": [*GAPS_S, 99.0],
-        "cause": [*["controller"] * 3, "crash"],
-        "reprocessed_items": [10, 20, 60, 900],
-        "checkpoint_s": [CHECKPOINT_S] * 4,
-        "checkpoint_bytes": [100] * 4,
-        "instances_before": [3] * 4,
-        "instances_after": [4] * 4,
-    }
+    rows = rescales([*GAPS_S, 99.0], [4] * 4, reprocessed_items=[10, 20, 60, 900])
+    rows["cause"][-1] = "crash"
     write(store_of(spec, root).part("rescale", 0), "rescale", rows)
     return resolve(spec), root
+
+
+def rescales(gaps_s: list[float], instances: list[int], **columns: Any) -> dict[str, Any]:
+    """Those that a controller asked for every 40 s: down a second later, and up soon."""
+    after_s = {"asked_s": 50.0, "down_s": 51.0, "up_s": 51.2}
+    times = {name: [at_s + 40 * k for k in range(len(gaps_s))] for name, at_s in after_s.items()}
+    every = {"cause": "controller", "reprocessed_items": 10, "checkpoint_s": CHECKPOINT_S,
+             "checkpoint_bytes": 100, "instances_before": 3}  # fmt: skip
+    alike = {name: [value] * len(gaps_s) for name, value in every.items()}
+    return {**times, "gap_s": gaps_s, "instances_after": instances, **alike, **columns}
 
 
 def write(path: Path, table: str, columns: Mapping[str, Any]) -> None:
@@ -146,19 +146,8 @@ def test_what_every_instance_adds_to_a_gap_is_taken_out_of_the_gaps(
 ) -> None:
     run, root = measured
     instances = list(range(5, 65, 5))
-    rows: dict[str, Any] = {
-        name: [float(at) for at in instances] for name in ("asked_s", "down_s", "up_s")
-    }
-    rows |= {
-        "gap_s": [1.25 + 0.05 * count for count in instances],
-        "cause": ["controller"] * len(instances),
-        "reprocessed_items": [10] * len(instances),
-        "checkpoint_s": [CHECKPOINT_S] * len(instances),
-        "checkpoint_bytes": [100] * len(instances),
-        "instances_before": [3] * len(instances),
-        "instances_after": instances,
-    }
-    with beside(measured, rescale=rows):
+    gaps_s = [1.25 + 0.05 * count for count in instances]
+    with beside(measured, rescale=rescales(gaps_s, instances)):
         found = fit([run], root)
     assert found.per_instance_s.value == pytest.approx(0.05, abs=0.002)
     assert found.gap_s.count(0.25) > len(instances) // 2
