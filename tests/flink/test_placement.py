@@ -5,27 +5,19 @@ from __future__ import annotations
 from pydantic import TypeAdapter
 
 from include.testbeds.flink.calibration import FlinkCalibration
-from include.testbeds.flink.fleet import FlinkFleet, FlinkHost, FlinkInstance, by_operator, wanted
+from include.testbeds.flink.fleet import FlinkFleet, by_operator, wanted
 from include.testbeds.flink.instances import Starts
 from include.testbeds.flink.placement import placed, plan_lines, slots_of
 from tests.flink.flink_run import configured
-from tests.flink.world import subtask_of
+from tests.flink.world import a_host, an_instance, subtask_of
 
 
 def a_fleet(up=(1, 2), booked=()):
     fleet = FlinkFleet()
     for number in (1, 2, 3):
-        fleet.hosts[number] = FlinkHost(
-            number=number,
-            flavor="f",
-            ordered_s=0,
-            paid_until_s=60,
-            up_s=0.0 if number in up else None,
-        )
+        fleet.hosts[number] = a_host(number, up_s=0.0 if number in up else None)
     for number, (operator, host) in enumerate(booked, start=1):
-        fleet.instances[number] = FlinkInstance(
-            number=number, operator=operator, host=host, started_s=0.0, runs=True
-        )
+        fleet.instances[number] = an_instance(number, operator, host, runs=True)
     return fleet
 
 

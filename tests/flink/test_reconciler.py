@@ -11,7 +11,6 @@ from include.model.decision import StartInstance, StopInstance
 from include.testbeds.actions import carry_out
 from include.testbeds.flink import reconciler
 from include.testbeds.flink.calibration import FlinkCalibration
-from include.testbeds.flink.fleet import FlinkHost, FlinkInstance
 from include.testbeds.flink.reconciler import FlinkReconciler
 from include.testbeds.flink.rest import NOT_YET, NoAnswerError
 from include.testbeds.flink.state import FlinkState
@@ -20,7 +19,7 @@ from include.testbeds.live.processes import DetachedProcess
 from include.testbeds.virtual.key_groups import KEY_GROUPS
 from include.testing.builders import decision
 from tests.flink.flink_run import configured
-from tests.flink.world import subtask_of
+from tests.flink.world import a_host, an_instance, subtask_of
 
 OPERATORS = ("front", "back", "end")
 
@@ -69,10 +68,7 @@ def process():
 def state(flink, process):
     """Three slots, an instance of each operator in them, and time passes."""
     state = FlinkState(configured(), FlinkCalibration(slots_per_host=3))
-    state.fleet.hosts[1] = FlinkHost(
-        number=1, flavor="four", ordered_s=0, paid_until_s=600,
-        pid=process.pid, born=process.born, up_s=0.0,
-    )  # fmt: skip
+    state.fleet.hosts[1] = a_host(pid=process.pid, born=process.born, up_s=0.0)
     for number, operator in enumerate(OPERATORS, start=1):
         order(state, number, operator, runs=True)
         subtask_of(state.folder, operator)
@@ -82,9 +78,7 @@ def state(flink, process):
 
 
 def order(state, number, operator, *, runs=False):
-    state.fleet.instances[number] = FlinkInstance(
-        number=number, operator=operator, host=1, started_s=0.0, runs=runs
-    )
+    state.fleet.instances[number] = an_instance(number, operator, runs=runs)
 
 
 def reconcile(state, times=20):
@@ -110,15 +104,17 @@ def test_an_instance_without_a_slot_is_lost_and_nothing_more_is_awaited(flink, s
     assert state.rescale is None
 
 
-def test_an_order_for_what_runs_is_settled_without_a_start_of_the_job(flink, state):
-    """The controller takes back what Flink never ran, and another instance has its place."""
-    state.asked["front"] = 2
-    order(state, 4, "front", runs=True)
+@pytest.mark.parametrize("asked", [1, 2])
+def test_an_order_for_as_many_as_run_is_settled_without_a_start_of_the_job(flink, state, asked):
+    """One stops and another has its place, which was ordered now or is one that Flink never ran."""
+    state.asked["front"] = asked
+    order(state, 4, "front", runs=asked == 2)
     state.fleet.instances[1].stopped_s = 0.0
     reconcile(state)
     assert flink.asked == [dict.fromkeys(OPERATORS, 1)]
     assert {one.name for one in state.fleet.instances.values()} == {"back-2", "end-3", "front-4"}
     assert state.names["g1"]["front"] == ["front-4"]
+    assert state.rescale is None
     assert "event" not in state.journal.read(0)[0]
 
 
@@ -145,9 +141,7 @@ def test_a_rescale_is_held_up_whose_checkpoint_could_not_begin_most_of_the_time(
 
 def test_what_already_runs_elsewhere_stays_ready_when_its_host_is_lost(flink, state):
     """Flink started the job without host-2 before it was missed, so no other start is to come."""
-    state.fleet.hosts[2] = FlinkHost(
-        number=2, flavor="four", ordered_s=0, paid_until_s=600, pid=2**30, born=1, up_s=0.0
-    )
+    state.fleet.hosts[2] = a_host(2, pid=2**30, born=1, up_s=0.0)
     for one in state.fleet.instances.values():
         one.ready_s = 0.0
     state.fleet.instances[2].host = 2
@@ -157,22 +151,10 @@ def test_what_already_runs_elsewhere_stays_ready_when_its_host_is_lost(flink, st
     assert not state.crashed
 
 
-def test_another_instance_of_the_same_operator_takes_its_place_at_once(flink, state):
-    """One stops and one starts: as many as before, so Flink has nothing to change."""
-    order(state, 4, "front")
-    state.fleet.instances[1].stopped_s = 0.0
-    reconcile(state)
-    assert {one.name for one in state.fleet.instances.values()} == {"back-2", "end-3", "front-4"}
-    assert state.names["g1"]["front"] == ["front-4"]
-    assert state.rescale is None
-
-
 def test_a_host_that_is_released_and_empty_ends_before_the_job_starts_again(flink, state, process):
     """Else Flink may fill it, and nobody moves what runs there."""
-    state.fleet.hosts[2] = FlinkHost(
-        number=2, flavor="four", ordered_s=0, paid_until_s=600, releasing=True,
-        pid=process.pid, born=process.born, up_s=0.0,
-    )  # fmt: skip
+    running = {"pid": process.pid, "born": process.born, "up_s": 0.0}
+    state.fleet.hosts[2] = a_host(2, releasing=True, **running)
     order(state, 4, "front")
     ends = []
     settler = FlinkReconciler(state)
@@ -186,9 +168,7 @@ def test_what_runs_on_a_host_that_is_released_is_booked_where_it_can_stay(flink,
     subtask_of(state.folder, "front", host="host-2", graph="g2")
     for name in ("back", "end"):
         subtask_of(state.folder, name, graph="g2")
-    state.fleet.hosts[2] = FlinkHost(
-        number=2, flavor="four", ordered_s=0, paid_until_s=600, releasing=True, up_s=0.0
-    )
+    state.fleet.hosts[2] = a_host(2, releasing=True, up_s=0.0)
     settler = FlinkReconciler(state)
     settler._settle_start()
     assert state.graph == "g2"
@@ -219,12 +199,9 @@ def test_a_provider_that_died_or_hangs_is_started_again(flink, state, process, m
 def test_an_instance_more_than_flink_has_key_groups_is_refused(flink):
     """Flink would refuse the request, and with it every other change."""
     testbed = FlinkTestbed(configured())
-    testbed.fleet.hosts[1] = FlinkHost(number=1, flavor="four", ordered_s=0, paid_until_s=600)
-    testbed.fleet.instances_started = KEY_GROUPS
+    testbed.fleet.hosts[1], testbed.fleet.instances_started = a_host(), KEY_GROUPS
     for number in range(1, KEY_GROUPS + 1):
-        testbed.fleet.instances[number] = FlinkInstance(
-            number=number, operator="front", host=1, started_s=0.0
-        )
+        testbed.fleet.instances[number] = an_instance(number, "front")
     one_more, another = (StartInstance(name, "host-1") for name in ("front", "end"))
     steps = decision(one_more, another, StopInstance("front-1"), one_more)
     refused, *others = carry_out(steps, testbed)

@@ -1,11 +1,24 @@
-"""Files as the job writes them, for tests without a Flink."""
+"""A fleet, and files as the job writes them, for tests without a Flink."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
+
+from include.testbeds.flink.fleet import FlinkHost, FlinkInstance
 
 LAGS = (0,) * 10
+
+
+def a_host(number: int = 1, **others: Any) -> FlinkHost:
+    """One that was leased as the run began."""
+    return FlinkHost(number=number, flavor="four", ordered_s=0, paid_until_s=600, **others)
+
+
+def an_instance(number: int, operator: str, host: int = 1, **others: Any) -> FlinkInstance:
+    """One that was ordered as the run began."""
+    return FlinkInstance(number=number, operator=operator, host=host, started_s=0.0, **others)
 
 
 def subtask_of(
