@@ -149,6 +149,16 @@ def test_a_disk_that_is_full_holds_up_a_rescale_and_loses_nothing():
         assert "10 s" in failure
 
 
+def test_thousands_of_items_that_wait_slow_nothing_down():
+    """An instance with a queue of its own has one timer, however many items have come meanwhile."""
+    operators = (an_operator("front", 4), an_operator("back", 2), an_operator("end", 1))
+    line = replace(a_line(), operators=operators)
+    config = configured(topology=line, queue="heap", rate=2000, emits_s=5, duration_s=70)
+    with flink_run(config, (("front", "back", "end"),)) as run:
+        run.finish()
+        run.assert_exactly_once()
+
+
 def test_what_a_start_took_over_holds_the_next_rescale_up_and_is_not_lost():
     """An instance runs, for Flink, once it has worked off what its buffers had: no checkpoint and
     no rescale before. This is no fault of the machine, so the event is not `rescale_late`."""

@@ -121,7 +121,7 @@ class FlinkMonitor:
         emitted, due = {}, {}
         for name, schedule in self._schedules.items():
             line = whole_line(self._state.folder / "sources" / name)
-            us, count, _ = line if line else (0, 0, 0)
+            us, count = line or (0, 0)
             emitted[name] = count
             at_us = max(us, now_us() - WRITES_EVERY_US)
             due[name] = max(count, schedule.due_by(self._state.second_of(at_us)) if us else 0)

@@ -175,7 +175,6 @@ class Replay implements Source<Item, Replay.Split, Long> {
         private Counts counts;
         private volatile LongBuffer due;
         private volatile long startUs = -1;
-        private long lateUs;
         private volatile Split split;
         private volatile CompletableFuture<Void> available = new CompletableFuture<>();
 
@@ -233,7 +232,7 @@ class Replay implements Source<Item, Replay.Split, Long> {
             long restUs = POLL_US;
             if (startUs < 0 && Files.exists(startFile)) startUs = Long.parseLong(Files.readString(startFile).trim());
             if (counts.due(now) && split != null) {
-                counts.write(now, split.next, lateUs);
+                counts.write(now, split.next);
                 if (!asked().equals(again)) throw new RuntimeException("started again on request");
             }
             if (split != null && startUs >= 0) {
@@ -241,7 +240,6 @@ class Replay implements Source<Item, Replay.Split, Long> {
                 if (split.next < due.limit()) {
                     long atUs = startUs + due.get((int) split.next);
                     if (atUs <= now) {
-                        lateUs = now - atUs;
                         for (Edge edge : replay.edges)
                             for (long n = edge.after(split.next); n < edge.after(split.next + 1); n++)
                                 out.collect(new Item(n, edge.index, atUs, now));

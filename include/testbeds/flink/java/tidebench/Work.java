@@ -73,6 +73,7 @@ class Work extends AbstractStreamOperator<Item> implements OneInputStreamOperato
     private transient long headStartUs;
     private transient long headDoneUs;
     private transient long freeAtUs;
+    private transient long timerUs; // when the timer of the item in service is due; 0: there is none
     private transient long received;
     private transient long done;
     private transient long busyUs;
@@ -274,7 +275,7 @@ class Work extends AbstractStreamOperator<Item> implements OneInputStreamOperato
                 serving = true;
             }
             if (headDoneUs > nowUs) {
-                getProcessingTimeService().registerTimer((headDoneUs + 999) / 1000, t -> serve());
+                setTimer(headDoneUs);
                 return;
             }
             Item item = queue.poll();
@@ -287,6 +288,17 @@ class Work extends AbstractStreamOperator<Item> implements OneInputStreamOperato
                 throw new RuntimeException(error);
             }
         }
+    }
+
+    /** One at a time: were there one for each item that comes meanwhile, all of them would be set anew for every item. */
+    private void setTimer(long atUs) {
+        if (timerUs == atUs) return;
+        timerUs = atUs;
+        getProcessingTimeService().registerTimer((atUs + 999) / 1000, t -> {
+            if (timerUs != atUs) return;
+            timerUs = 0;
+            serve();
+        });
     }
 
     private void noteLag(long us) {
