@@ -155,6 +155,14 @@ def test_what_every_instance_adds_to_a_gap_is_taken_out_of_the_gaps(
     assert fit([run], root).per_instance_s.value == 0, "all had as many instances"
 
 
+def test_a_median_of_very_many_gaps_has_an_interval(measured: tuple[Run, Path]) -> None:
+    run, root = measured
+    gaps_s = [1 + number / 10_000 for number in range(10_000)]
+    with beside(measured, rescale=rescales(gaps_s, [4] * len(gaps_s))):
+        median = fit([run], root).gap_median_s
+    assert 1.48 < median.low < median.value < median.high < 1.52
+
+
 def test_the_file_is_a_calibration_that_says_what_it_has_seen(
     measured: tuple[Run, Path], tmp_path: Path
 ) -> None:
