@@ -92,7 +92,9 @@ def reconcile(state, times=20):
     raise AssertionError("not settled")
 
 
-def test_an_instance_without_a_slot_is_lost_and_nothing_more_is_awaited(flink, state):
+@pytest.mark.parametrize("placement", ["flink", "steered"])
+def test_an_instance_without_a_slot_is_lost_and_nothing_more_is_awaited(flink, state, placement):
+    state.calibration = FlinkCalibration(slots_per_host=3, placement=placement)
     order(state, 4, "front")
     reconcile(state)
     events = state.journal.read(0)[0]["event"]

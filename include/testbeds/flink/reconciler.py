@@ -333,15 +333,13 @@ class FlinkReconciler:
         want = self._want()
         counts = by_operator(want, state.operators)
         leaving = self._leaving(start, want)
-        moved = self._steered and self._moves(start, want)
         less = counts != start.parallelism()
+        # What has no slot is not where it is to be, however often it is asked for.
+        moved = self._steered and not less and self._moves(start, want)
         ordered = leaving or moved or counts != state.asked
         if not (ordered or less or state.crashed):  # as many, though perhaps others
-            instances = self._instances()
-            there = {
-                instance.number for instance in instances if instance.runs or instance.stopping
-            }
-            ordered = there != {instance.number for instance in want}
+            there = {one.number for one in self._instances() if one.runs or one.stopping}
+            ordered = there != {one.number for one in want}
         late = time.monotonic() - self._settled_at > AGAIN_AFTER_S
         if not (ordered or (less and late)):
             return
@@ -360,7 +358,7 @@ class FlinkReconciler:
             before=len(start.subtasks),
             graph=start.graph,
             leaving=[host.name for host in leaving],
-            again=bool(moved and not less),
+            again=moved,
         )
         if self._steered:
             self._write_plan(want)
