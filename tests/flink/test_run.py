@@ -10,6 +10,7 @@ from collections import Counter
 from contextlib import contextmanager
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from include.model.decision import (
@@ -150,13 +151,20 @@ def test_a_disk_that_is_full_holds_up_a_rescale_and_loses_nothing():
 
 
 def test_thousands_of_items_that_wait_slow_nothing_down():
-    """An instance with a queue of its own has one timer, however many items have come meanwhile."""
+    """An instance with a queue of its own has one timer, however many items have come meanwhile.
+    They take as long as in the simulator: a gamma distribution of this variation."""
     operators = (an_operator("front", 4), an_operator("back", 2), an_operator("end", 1))
     line = replace(a_line(), operators=operators)
-    config = configured(topology=line, queue="heap", rate=2000, emits_s=5, duration_s=70)
+    config = configured(topology=line, queue="heap", rate=2000, emits_s=5, duration_s=70,
+                        service_cv=1.5)  # fmt: skip
     with flink_run(config, (("front", "back", "end"),)) as run:
         run.finish()
         run.assert_exactly_once()
+        rows = run.state.journal.read(0)[0]["processing_duration"]
+    of_front = np.array(rows["operator"]) == "front"
+    took_ms = (np.array(rows["duration_ms"]) - np.array(rows["wait_ms"]))[of_front]
+    assert took_ms.mean() == pytest.approx(4, rel=0.1)
+    assert took_ms.std() / took_ms.mean() == pytest.approx(1.5, rel=0.1)
 
 
 def test_what_a_start_took_over_holds_the_next_rescale_up_and_is_not_lost():

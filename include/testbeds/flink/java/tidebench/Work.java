@@ -244,14 +244,26 @@ class Work extends AbstractStreamOperator<Item> implements OneInputStreamOperato
         finish(item, startUs, endUs);
     }
 
-    /** Gamma by sums of exponentials, of which there are 1/cv^2, rounded; drawn by number, so a repetition takes as long. */
+    /** Gamma of shape 1/cv^2: a sum of exponentials, and one of less than one; drawn by number, so a repetition takes as long. */
     private double needsUs(Item item) {
         if (cv <= 0) return serviceUs;
         SplittableRandom random = new SplittableRandom(Item.mixed(seed + numbers.of(item)));
-        int summands = (int) Math.max(1, Math.round(1 / (cv * cv)));
+        double shape = 1 / (cv * cv);
+        int whole = (int) (shape + 1e-9);
         double sum = 0;
-        for (int i = 0; i < summands; i++) sum -= Math.log(1 - random.nextDouble());
-        return serviceUs * sum / summands;
+        for (int i = 0; i < whole; i++) sum -= Math.log(1 - random.nextDouble());
+        if (shape - whole > 1e-9) sum += ofLessThanOne(shape - whole, random);
+        return serviceUs * sum / shape;
+    }
+
+    /** Gamma of a shape below 1: an exponential times a beta (Johnk 1964). */
+    private static double ofLessThanOne(double shape, SplittableRandom random) {
+        double x, y;
+        do {
+            x = Math.pow(random.nextDouble(), 1 / shape);
+            y = Math.pow(random.nextDouble(), 1 / (1 - shape));
+        } while (x + y > 1 || x + y == 0);
+        return -Math.log(1 - random.nextDouble()) * x / (x + y);
     }
 
     private void spend(long us) throws InterruptedException {
