@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 from statistics import fmean
-from typing import TypedDict, TypeVar
+from typing import TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -66,7 +66,8 @@ class FidelityPage:
         return "\n".join(text).rstrip() + "\n"
 
 
-class _Unsound(TypedDict):
+@dataclass(frozen=True, slots=True)
+class _Unsound:
     run: str
     why: str
 
@@ -84,7 +85,7 @@ def stored_unsound(path: Path) -> dict[str, str]:
 
     Raises SpecError when it is damaged.
     """
-    return {row["run"]: row["why"] for row in _stored(path, TypeAdapter(list[_Unsound]))}
+    return {row.run: row.why for row in _stored(path, TypeAdapter(list[_Unsound]))}
 
 
 def _stored(path: Path, rows: TypeAdapter[list[T]]) -> list[T]:
