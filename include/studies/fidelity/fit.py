@@ -267,8 +267,8 @@ def _slope(gaps_s: F64, instances: F64) -> FlinkEstimate:
 def _quantile(values: F64, share: float) -> FlinkEstimate:
     """With the interval that the ranks of the values give (binomial, as a normal distribution)."""
     half = 1.96 * np.sqrt(share * (1 - share) / len(values))
-    shares = np.clip([share, share - half, share + half], 0, 1)
-    return FlinkEstimate(*np.quantile(values, shares).tolist(), len(values))
+    value, low, high = np.quantile(values, np.clip([share, share - half, share + half], 0, 1))
+    return FlinkEstimate(float(value), float(low), float(high), len(values))
 
 
 def as_yaml(fitted: FlinkFit, memory_factor: float) -> str:
