@@ -24,6 +24,7 @@ from include.model.decision import (
 from include.model.errors import StoreError
 from include.runs.measurements.store import to_arrow
 from include.testbeds.base import Leasing
+from include.testbeds.flink.monitor import cpu_s
 from include.testbeds.flink.reap import find
 from include.testbeds.flink.state import run_folder
 from include.testing.builders import decision
@@ -158,6 +159,10 @@ def test_thousands_of_items_that_wait_slow_nothing_down():
     config = configured(topology=line, queue="heap", rate=2000, emits_s=5, duration_s=70,
                         service_cv=1.5)  # fmt: skip
     with flink_run(config, (("front", "back", "end"),)) as run:
+        pid = run.state.fleet.hosts[1].pid
+        began_s = cpu_s(pid)
+        run.testbed.advance_to(30)
+        assert cpu_s(pid) - began_s < 12  # 3 s; with a timer for each item 28 s
         run.finish()
         run.assert_exactly_once()
         rows = run.state.journal.read(0)[0]["processing_duration"]
