@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from contextlib import nullcontext
+from typing import Any
 
 import pytest
 
@@ -27,7 +28,7 @@ def state(monkeypatch, tmp_path):
     return state
 
 
-def finished(state: FlinkState, table: str) -> dict[str, list]:
+def finished(state: FlinkState, table: str) -> dict[str, list[Any]]:
     FlinkMonitor(state).finish()
     return state.journal.read(0)[0][table]
 
