@@ -256,7 +256,6 @@ def test_a_job_of_one_operator_has_no_edges(tmp_path: Path) -> None:
         ("- {from: a, to: b, out: 2}", "edges.0.out"),
         ("a>b", "edges"),
         ("a: [", "not readable as YAML"),
-        ("edges: &a [*a]", "edges.0"),
     ],
 )
 def test_edges_that_are_none_are_told_with_how_to_write_them(
