@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from contextlib import nullcontext
 from typing import Any
 
@@ -93,3 +94,20 @@ def test_a_start_that_could_write_nothing_was_down_as_it_opened(state):
     assert (row["down_s"], row["up_s"]) == ([1.0], [6.0])
     assert math.isnan(row["gap_s"][0])
     assert state.job_starts == 0
+
+
+def test_an_item_whose_row_comes_late_is_told_once(state, monkeypatch):
+    """Its row is written after a reading that came after its end."""
+    restarted(state)
+    monitor, second_us = FlinkMonitor(state), state.clock.started_us + 1_000_000
+    rows = [(0, number, *(second_us,) * 3, second_us + 1000 * number) for number in range(1, 4)]
+    told = []
+    for whole, now_us in ((1, second_us + 2500), (2, second_us + 2600), (3, second_us + 5000)):
+        monkeypatch.setattr("include.testbeds.flink.monitor.now_us", lambda now_us=now_us: now_us)
+        path = write_rows(state.folder, "front", 1, rows[:whole])
+        os.utime(path, (now_us / 1e6, now_us / 1e6))
+        monitor.read(5.0)
+        told.append(state.reading.recorded["front"])
+    assert told == [1, 2, 3]
+    FlinkMonitor(state).read(10.0)
+    assert state.reading.recorded["front"] == 3, "nor by the next process"

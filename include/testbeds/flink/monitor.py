@@ -7,6 +7,7 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import asdict
+from pathlib import Path
 
 from include.files.whole import changed_s
 from include.model.compliance import LEVELS
@@ -45,6 +46,8 @@ class FlinkMonitor:
         self._late_ms = {op.name: twice * op.slo_ms for op in topology.operators}
         self._schedules = schedules_of(state.config)
         self._restarts = RestartRows(state)
+        self._rows_read: dict[Path, int] = {}
+        """By file, how many of its rows were told."""
         self._unanswered = False
 
     def read(self, time_s: float) -> None:
@@ -173,11 +176,21 @@ class FlinkMonitor:
         """What was done since the last reading, whether it will count or not, also before a start
         of the job."""
         state, scale = self._state, self._state.clock.scale
-        since_s = before.wall_us / 1e6
+        since_s, read = before.wall_us / 1e6, self._rows_read
         new: defaultdict[str, list[ItemRow]] = defaultdict(list)
+        self._rows_read = {}
         for file in row_files(state.folder, state.operators):
             if changed_s(file.path) >= since_s:
-                new[file.operator] += [row for row in file.rows() if row.done_us > before.wall_us]
+                rows = file.rows()
+                # Rows come late, so what is new is by place, and by time after another process.
+                new[file.operator] += (
+                    rows[read[file.path] :]
+                    if file.path in read
+                    else [row for row in rows if row.done_us > before.wall_us]
+                )
+                self._rows_read[file.path] = len(rows)
+            elif file.path in read:
+                self._rows_read[file.path] = read[file.path]
         for name, rows in new.items():
             rows.sort(key=lambda row: row.done_us)
             durations_ms = [(row.done_us - row.sent_us) / 1000 * scale for row in rows]
