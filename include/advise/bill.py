@@ -25,9 +25,9 @@ def cost_of(
     leases = list(leases)
     if isinstance(book, CloudPriceBook) and book.reserved:
         return book.fleet_cost(_held(leases, lasted_s, step_s), step_s) * MONTH_S / lasted_s
-    others = [one for one in leases if one.ordered_s > 0 or one.ends_s < lasted_s]
-    billed = sum(book.bill(one.ends_s - one.ordered_s) for one in others)
-    return billed * MONTH_S / lasted_s + (len(leases) - len(others)) * book.bill(MONTH_S)
+    shorter = [lease for lease in leases if lease.ordered_s > 0 or lease.ends_s < lasted_s]
+    billed = sum(book.bill(lease.ends_s - lease.ordered_s) for lease in shorter)
+    return billed * MONTH_S / lasted_s + (len(leases) - len(shorter)) * book.bill(MONTH_S)
 
 
 def _held(leases: Iterable[ReplayLease], lasted_s: float, step_s: float) -> list[float]:

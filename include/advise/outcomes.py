@@ -276,7 +276,9 @@ def scalings_of(instances: FloatArray, step_s: float) -> int:
     each other are one, and so are those of two steps on end: a mean over a step shows one that
     begins within it in both. A job that is away while it is deployed has kept its count."""
     dip = dip_steps(step_s, step_s)
-    counts = (held_counts(np.where(one > 0, one, np.nan)) for one in np.atleast_2d(instances))
-    changed = [lasting_changes(one, dip) for one in counts]
+    changed = [
+        lasting_changes(held_counts(np.where(counts > 0, counts, np.nan)), dip)
+        for counts in np.atleast_2d(instances)
+    ]
     changes = np.flatnonzero(np.any(changed, axis=0))
     return int(changes.size and 1 + (np.diff(changes) * step_s >= max(QUIET_S, 2 * step_s)).sum())

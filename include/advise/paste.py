@@ -89,10 +89,12 @@ def _options_of(rules: Direction, slots: int) -> dict[str, Any]:
     """Rules of a direction as an option has them, their instances in task managers."""
     policies = [
         {
-            one.kind: math.ceil(one.value / slots) if one.kind == INSTANCES else one.value,
-            "period_s": one.period_s,
+            policy.kind: math.ceil(policy.value / slots)
+            if policy.kind == INSTANCES
+            else policy.value,
+            "period_s": policy.period_s,
         }
-        for one in rules.policies
+        for policy in rules.policies
     ]
     options = {"window_s": rules.window_s, "policies": policies, "select": rules.select}
     return options | ({} if rules.tolerance is None else {"tolerance": rules.tolerance})
@@ -172,8 +174,12 @@ def _behavior(rules: Behavior | None) -> dict[str, Any] | None:
 def _direction(rules: Direction) -> dict[str, Any]:
     names = {INSTANCES: "Pods", PERCENT: "Percent"}
     policies = [
-        {"type": names[one.kind], "value": round(one.value), "periodSeconds": round(one.period_s)}
-        for one in rules.policies
+        {
+            "type": names[policy.kind],
+            "value": round(policy.value),
+            "periodSeconds": round(policy.period_s),
+        }
+        for policy in rules.policies
     ]
     return {
         "stabilizationWindowSeconds": round(rules.window_s),
