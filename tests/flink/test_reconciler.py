@@ -180,22 +180,28 @@ def test_what_runs_on_a_host_that_is_released_is_booked_where_it_can_stay(flink,
 
 
 @pytest.mark.parametrize("hangs", [False, True])
-def test_a_provider_that_died_or_hangs_is_started_again(flink, state, process, monkeypatch, hangs):
-    """Flink does not hear of one that hangs; what was just started has time to register."""
-    state.provider = process if hangs else DetachedProcess(2**30, 1)
-    cluster = mock.Mock(start_task_manager=mock.Mock(return_value=process))
+@pytest.mark.parametrize("part", ["provider", "job_manager"])
+def test_what_died_or_hangs_is_started_again(flink, state, process, monkeypatch, part, hangs):
+    """Flink does not hear of a provider that hangs, nobody of a JobManager; what was just started
+    has time to register, or to answer."""
+    setattr(state, part, process if hangs else DetachedProcess(2**30, 1))
+    if part == "job_manager" and hangs:
+        monkeypatch.setattr(DeafFlink, "task_managers", lambda flink: flink.answer)
+    start = mock.Mock(return_value=process)
+    cluster = mock.Mock(start_task_manager=start, start_job_manager=start)
+    cluster.newest_checkpoint.return_value = None
     monkeypatch.setattr(FlinkState, "cluster", cluster)
     passed = iter(range(0, 1000, 2))
     monkeypatch.setattr(reconciler, "time", mock.Mock(monotonic=lambda: 1e6 + next(passed)))
     settler = FlinkReconciler(state)
-    while not cluster.start_task_manager.called:
+    while not start.called:
         settler.reconcile()
     assert (next(passed) > reconciler.FIND_AGAIN_S) == hangs
     settler.reconcile()
-    assert state.provider == process
+    assert getattr(state, part) == process
     events = state.journal.read(0)[0]["event"]
-    assert events["event"] == ["provider_restarted"]
-    assert events["detail"][0].startswith("Flink did not hear" if hangs else "its process had")
+    assert events["event"] == [f"{part}_restarted"]
+    assert ("its process had ended" in events["detail"][0]) == (not hangs)
 
 
 def test_an_instance_more_than_flink_has_key_groups_is_refused(flink):

@@ -35,7 +35,8 @@ TRIGGER_EVERY_S = 0.5
 LOST_AFTER = 3
 """What it does not run after it was asked so often is lost."""
 FIND_AGAIN_S = 30.0
-"""TaskManagers have so long to find a JobManager that was started again, or to come back (wall)."""
+"""TaskManagers have so long to find a JobManager that was started again, or to come back, and it to
+answer (wall)."""
 
 
 class FlinkReconciler:
@@ -48,7 +49,7 @@ class FlinkReconciler:
         self._registered_at = 0.0
         self._provider_missing_since = math.inf
         self._settled_at = time.monotonic()
-        self._manager_at = time.monotonic()
+        self._manager_at = self._answered_at = time.monotonic()
         self._asked_again = 0
         self._triggered_at = 0.0
         self._misplaced = 0
@@ -93,9 +94,12 @@ class FlinkReconciler:
     # ------------------------------------------------------------------ processes
 
     def _look_after_job_manager(self) -> None:
-        """Start it again on the newest complete checkpoint if it died."""
+        """Start it again on the newest complete checkpoint if it died or hangs."""
         state = self._state
-        if not state.job_manager.pid or state.job_manager.alive:
+        silent_s = time.monotonic() - max(self._answered_at, self._manager_at)
+        hangs = state.clock.started_us and silent_s > FIND_AGAIN_S
+        ended = not state.job_manager.alive
+        if not state.job_manager.pid or not (ended or hangs):
             return
         checkpoint = state.cluster.newest_checkpoint()
         write_job(state.folder, state.config, state.calibration, state.asked)
@@ -103,7 +107,8 @@ class FlinkReconciler:
         state.rescale, state.crashed = None, True
         self._manager_at = self._settled_at = time.monotonic()
         name = checkpoint.name if checkpoint else "the beginning"
-        detail = f"its process had ended; it was started again, and the job goes on from {name}"
+        why = "its process had ended" if ended else f"it did not answer for {FIND_AGAIN_S:g} s"
+        detail = f"{why}; it was started again, and the job goes on from {name}"
         state.event("job_manager_restarted", "job-manager", detail)
         state.save()
 
@@ -129,7 +134,8 @@ class FlinkReconciler:
         if now - self._registered_at < (0.0 if booting else 1.0):
             return
         try:
-            self._registered, self._registered_at = self._state.rest.task_managers(), now
+            self._registered = self._state.rest.task_managers()
+            self._registered_at = self._answered_at = now
         except NoAnswerError:
             self._registered_at = 0.0  # nobody can be missed by whom does not answer
         missing = self._registered_at > 0 and PROVIDER not in self._registered
