@@ -129,7 +129,10 @@ def test_restarts_rescalings_and_redeployments_are_rows_of_what_they_are(
     polled(6)
     world.most["map"] = 4
     world.restart(5, map=4)
-    polled(3)
+    world.restarts -= 1
+    polled(2)
+    world.restarts += 1  # Flink counts late
+    polled(1)
     world.job, world.restarts = "b" * 32, 0
     polled(2)
     world.managers = 1
@@ -139,7 +142,7 @@ def test_restarts_rescalings_and_redeployments_are_rows_of_what_they_are(
     recorder.keep(world.after(30))
 
     assert events_of(tmp_path) == [
-        "begun", "state", "restarted", "state", "rescaled", "asked", "redeployed",
+        "begun", "state", "state", "restarted", "rescaled", "asked", "redeployed",
         "task_managers_gone", "no_answer", "answers",
     ]  # fmt: skip
     rows = csv_rows(tmp_path / "job.csv")
