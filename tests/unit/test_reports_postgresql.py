@@ -9,6 +9,7 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -156,3 +157,15 @@ def test_options_of_the_connection_hold(server: str, tmp_path: Path) -> None:
         other.execute(sa.text("CREATE SCHEMA lab"))
     publish(let_pass(stage(tmp_path / "apart")), f"{server}?options=-csearch_path%3Dlab")
     assert _count(server, "SELECT count(*) FROM lab.runs") == 1
+
+
+def test_tags_that_are_added_at_the_same_time_are_all_kept(server: str, tmp_path: Path) -> None:
+    publish(let_pass(stage(tmp_path / "shared")), server)
+
+    def add(tag: str) -> int:
+        return change_labels(server, [("shared", RUN)], Change(add_tags=[tag]), "ada")
+
+    with ThreadPoolExecutor(6) as pool:
+        assert set(pool.map(add, (tags := [f"t{k}" for k in range(12)]))) == {1}
+    (row,) = find_runs(server, Query(equal={"experiment": "shared"})).runs
+    assert sorted(row["tags"].split()) == sorted(tags)

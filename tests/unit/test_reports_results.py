@@ -6,6 +6,7 @@ Tags, notes and the archive beside it are kept, found, and gone with their run.
 from __future__ import annotations
 
 import sqlite3
+from concurrent.futures import ThreadPoolExecutor
 from itertools import islice, permutations
 from pathlib import Path
 
@@ -329,6 +330,16 @@ def test_publishing_again_leaves_labels_and_removing_a_run_removes_them(
         pass
     with sqlite3.connect(tmp_path / "results.db") as database:
         assert database.execute("SELECT count(*) FROM labels").fetchone() == (0,)
+
+
+def test_tags_of_two_people_at_once_are_all_kept(three_runs: str) -> None:
+    def add(tag: str) -> int:
+        return change_labels(three_runs, [("one", "cheap")], Change(add_tags=[tag]), "ada")
+
+    with ThreadPoolExecutor(6) as pool:
+        assert set(pool.map(add, (tags := [f"t{k}" for k in range(12)]))) == {1}
+    (row,) = find_runs(three_runs, Query(text="cheap")).runs
+    assert sorted(row["tags"].split()) == sorted(tags)
 
 
 def test_tags_are_words_and_every_problem_is_told_at_once(three_runs: str) -> None:

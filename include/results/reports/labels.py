@@ -68,17 +68,19 @@ def change_labels(
         rows = [
             {**_changed(_labels(connection, table, *key), change), "changed_at": at}
             | {"experiment": key[0], "run": key[1], "changed_by": by}
-            for key in dict.fromkeys(runs)
-            if _is_published(connection, *key)
+            for key in sorted(set(runs))  # in one order, so that no two wait for each other
+            if _is_taken(connection, *key)
         ]
         upsert(connection, table, rows)
         return len(rows)
 
 
-def _is_published(connection: Connection, experiment: str, run: str) -> bool:
-    statement = sa.text("SELECT 1 FROM runs WHERE experiment = :experiment AND run = :run")
-    result = connection.execute(statement, {"experiment": experiment, "run": run})
-    return result.first() is not None
+def _is_taken(connection: Connection, experiment: str, run: str) -> bool:
+    """Whether the run is published. If so, who else changes its labels waits for the end of this
+    transaction: in SQLite, too, an update that changes nothing locks."""
+    runs = sa.table("runs", sa.column("experiment"), sa.column("run"))
+    own = sa.update(runs).where(runs.c.experiment == experiment, runs.c.run == run)
+    return connection.execute(own.values(run=run)).rowcount > 0
 
 
 def _labels(connection: Connection, table: Table, experiment: str, run: str) -> Mapping[str, Any]:
