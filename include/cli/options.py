@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 from pathlib import Path
@@ -26,6 +27,13 @@ Database = Annotated[
     str, typer.Option(envvar="TIDEBENCH_DATABASE", help="Results database; SQLite by default.")
 ]
 DEFAULT_ROOT = Path(__file__).resolve().parents[2] / "var"
+
+
+def number(value: float) -> float:
+    """Refuse nan, which no bounds of an option keep out."""
+    if math.isnan(value):
+        raise typer.BadParameter("nan is not a number")
+    return value
 
 
 def results_folder(name: str, help_text: str) -> Any:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from include.cli.options import number
 from include.model.errors import SpecError, all_checked, command
 
 if TYPE_CHECKING:
@@ -27,7 +28,9 @@ Job = Annotated[str, typer.Option(help="The name of the job.")]
 Lasts = Annotated[str, typer.Option("--for", help="How long: 90s, 30m, 2h, 7d; else until ended.")]
 Prices = Annotated[str, typer.Option(help="A price book, by name or file.")]
 Objective = Annotated[str, typer.Option(help="Such as 'latency p95 < 2 s'.")]
-Every = Annotated[float, typer.Option(min=1, max=300, help="Seconds between polls.")]
+Every = Annotated[
+    float, typer.Option(min=1, max=300, callback=number, help="Seconds between polls.")
+]
 MaxSlots = Annotated[int, typer.Option(min=0, help="Slots there may be; 0: twice those there are.")]
 Page = Annotated[str, typer.Option(help="Where its page is: PORT or HOST:PORT; none without.")]
 Kept = Annotated[Path, typer.Option(help="The folder of its state, to go on in as well.")]
@@ -234,6 +237,6 @@ def duration_s(text: str) -> float:
 def stopped_by_signal() -> threading.Event:
     """Set by Ctrl-C and by SIGTERM, so that a poll is finished first."""
     stop = threading.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: stop.set())
+    for each in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(each, lambda *_: stop.set())
     return stop
