@@ -159,9 +159,12 @@ def test_state_moves_before_an_instance_is_ready_and_after_one_is_stopped(of_ope
     assert [t for t in started_s if 20.5 <= t < 24.5] == [23.5, 23.9, 24.3]
 
 
-def test_a_pause_of_an_unknown_operator_is_refused():
-    with pytest.raises(SpecError, match="operator_pause_s: unknown operator 'O9'"):
-        a_testbed(operator_pause_s={"O9": 3.0})
+def test_settings_of_unknown_operators_are_refused_at_once():
+    with pytest.raises(SpecError) as refused:
+        a_testbed(operator_pause_s={"O9": 3.0}, buffer_items={"O8": 2}, held_mb={"O7": (1, 2)})
+    for setting, name in (("operator_pause_s", "O9"), ("buffer_items", "O8"), ("held_mb", "O7")):
+        assert f"{setting}: unknown operator '{name}'" in str(refused.value)
+    assert "buffer_items must have all operators or none; add O1" in str(refused.value)
 
 
 def test_pauses_of_operators_are_observed_once_they_are_over():

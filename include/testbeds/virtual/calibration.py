@@ -113,7 +113,7 @@ class VirtualCalibration(LaterSettings, BaseModel):
             "rescale",
         }
     )
-    BY_OPERATOR: ClassVar[tuple[str, ...]] = ("operator_pause_s",)
+    BY_OPERATOR: ClassVar[tuple[str, ...]] = ("buffer_items", "held_mb", "operator_pause_s")
     """Settings of some operators; a name that the topology does not have is refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -170,26 +170,22 @@ class VirtualCalibration(LaterSettings, BaseModel):
         """Fill in every operator's service time. Raises SpecError naming operators without one,
         unknown ones, or operators that run in others' instances, which can hold no items of theirs.
         """
-        if self.prefetch and (inside := [op.name for op in topology.operators if op.runs_in]):
-            problem = f"prefetch must be 0: {', '.join(inside)} has no instances of its own"
-            raise SpecError(f"topology {topology.name}", [problem])
-        if problems := list(self._wrong_buffers(topology)):
-            raise SpecError(f"topology {topology.name}", problems)
-        unknown = [
-            f"{setting}: {unknown_name('operator', name, topology.operator)}"
-            for setting in self.BY_OPERATOR
-            for name in getattr(self, setting)
-            if name not in topology.operator
-        ]
+        problems = list(self._wrong_names(topology))
         try:
             service_ms = service_times(self.service_ms, topology)
         except SpecError as error:
-            raise SpecError(error.source, [*error.problems, *unknown]) from None
-        if unknown:
-            raise SpecError(f"topology {topology.name}", unknown)
+            raise SpecError(error.source, [*error.problems, *problems]) from None
+        if problems:
+            raise SpecError(f"topology {topology.name}", problems)
         return self.model_copy(update={"service_ms": service_ms})
 
-    def _wrong_buffers(self, topology: Topology) -> Iterator[str]:
+    def _wrong_names(self, topology: Topology) -> Iterator[str]:
+        if self.prefetch and (inside := [op.name for op in topology.operators if op.runs_in]):
+            yield f"prefetch must be 0: {', '.join(inside)} has no instances of its own"
+        for setting in self.BY_OPERATOR:
+            for name in getattr(self, setting):
+                if name not in topology.operator:
+                    yield f"{setting}: {unknown_name('operator', name, topology.operator)}"
         if not self.buffer_items:
             return
         if self.prefetch:
