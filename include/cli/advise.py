@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from include.cli.interrupt import ends_at_once
-from include.cli.options import results_folder
+from include.cli.options import number, results_folder
 from include.model.errors import SpecError, all_checked, command
 
 if TYPE_CHECKING:
@@ -56,7 +56,9 @@ def backtest(  # noqa: PLR0913  options of a command
     prices: Annotated[str, typer.Option(help="What was paid there: a price book.")] = "per_second",
     per_host: PerHost = None,
     sort: Sort = False,
-    lag_above: Annotated[float, typer.Option(min=0, help="Records that count as behind.")] = 1e4,
+    lag_above: Annotated[
+        float, typer.Option(min=0, callback=number, help="Records that count as behind.")
+    ] = 1e4,
     objective: Annotated[
         str, typer.Option(help="Its limit is the one for which records within are counted.")
     ] = "latency p95 < 2 s",
@@ -124,10 +126,9 @@ def backtest_errors(
     from include.advise.backtest_errors import backtest_errors as errors_of
     from include.advise.backtest_errors import read_scaled
     from include.advise.margins import errors_csv, read_errors
-    from include.files.whole import write_bytes
+    from include.files.whole import require_writable, write_bytes
 
-    if out.is_dir():
-        raise SpecError("--out", [f"{out} is a folder; name the file to write in it"])
+    require_writable(out)
     if out.exists():  # only a table of before is replaced
         read_errors(out.read_text(encoding="utf-8", errors="replace"), f"--out {out}")
     scaled = read_scaled(recordings)

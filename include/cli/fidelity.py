@@ -47,7 +47,7 @@ def fidelity(  # noqa: PLR0913  options of a command
     Incomplete runs are left out, and runs that lost a host without being asked to; the page names
     them.
     """
-    from include.files.whole import write_bytes
+    from include.files.whole import require_writable, write_bytes
     from include.model.errors import command
     from include.studies.fidelity.comparison import (
         AGAIN,
@@ -66,6 +66,7 @@ def fidelity(  # noqa: PLR0913  options of a command
         problems.append("--stored keeps what is fitted and measured again; leave those options out")
     if problems:
         raise SpecError("fidelity", problems)
+    require_writable(out)
     folder, csv = folder.resolve(), out.with_name("results") / "fidelity.csv"
     unsound_csv = csv.with_name("fidelity_unsound.csv")
     before, unsound = stored_predictions(csv), stored_unsound(unsound_csv)

@@ -106,10 +106,11 @@ def calibrate(
     """Fit the simulator to two patterns of PeerJ CS 141."""
     from concurrent.futures import ProcessPoolExecutor
 
-    from include.files.whole import write_bytes
+    from include.files.whole import require_writable, write_bytes
     from include.studies.peerj141 import calibration
     from include.studies.peerj141.search import search
 
+    require_writable(out)
     with ProcessPoolExecutor(processes) as pool:
         best = search(evaluations=evaluations, seeds=seeds, pool=pool, report=_calibration_line)
         typer.echo("\nbest: " + ", ".join(f"{name} {value:g}" for name, value in best.items()))

@@ -40,20 +40,38 @@ def new_file(path: Path) -> Iterator[Path]:
     """
     draft, placed = sibling(path, "draft"), False
     try:
-        if not path.parent.is_dir():
-            make_folder(path.parent)
-        yield draft
-        draft.replace(path)
+        with _writing(path):
+            if not path.parent.is_dir():
+                make_folder(path.parent)
+            yield draft
+            draft.replace(path)
         placed = True
+    finally:
+        if not placed:
+            with suppress(OSError):
+                draft.unlink(missing_ok=True)
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    try:
+        yield
     except OSError as error:
         raise SetupError(
             f"{path} cannot be written ({error.strerror}); make the folder writable, free some "
             "space, or name another one (--root, --out, TIDEBENCH_DATA_ROOT)"
         ) from error
-    finally:
-        if not placed:
-            with suppress(OSError):
-                draft.unlink(missing_ok=True)
+
+
+def require_writable(path: Path) -> None:
+    """Raise SetupError where no file can be written, before long work for one."""
+    if path.is_dir():
+        raise SetupError(f"{path} is a folder; name the file to write in it")
+    with _writing(path):
+        make_folder(path.parent)
+        draft = sibling(path, "draft")
+        draft.touch()
+        draft.unlink()
 
 
 def make_folder(folder: Path) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from include.files.whole import new_folder, swap_in, write_bytes
 from include.model.errors import SetupError
+from tests.command_line import refused
 
 
 def test_a_file_is_replaced_and_nothing_else_stays(tmp_path: Path) -> None:
@@ -23,6 +24,18 @@ def test_a_file_that_cannot_be_replaced_leaves_no_draft(tmp_path: Path) -> None:
     with pytest.raises(SetupError, match="taken cannot be written"):
         write_bytes(tmp_path / "taken", b"content")
     assert [path.name for path in tmp_path.iterdir()] == ["taken"]
+
+
+@pytest.mark.parametrize(
+    "does", [("calibrate",), ("backtest-errors", "none.yaml"), ("fidelity", "none")]
+)
+def test_long_work_does_not_begin_for_a_file_that_cannot_be_written(
+    tmp_path: Path, does: tuple[str, ...]
+) -> None:
+    (tmp_path / "file").touch()
+    assert "name the file to write in it" in refused(*does, "--out", tmp_path)
+    assert "is a file; name a folder" in refused(*does, "--out", tmp_path / "file" / "out.yaml")
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
 def test_a_folder_takes_the_place_of_the_old_one(tmp_path: Path) -> None:
