@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from textwrap import wrap
 
@@ -22,8 +23,9 @@ EXPERIMENT = "job_experiment.yaml"
 LINE = 98
 
 
-def publish_answer(answer: Answer, folder: Path) -> Path:
-    """Put ``folder/published`` in place of what was there. Returns its path.
+def publish_answer(answer: Answer, folder: Path, also: Iterable[Path] = ()) -> Path:
+    """Put ``folder/published`` in place of what was there, with copies of these files ``also``.
+    Returns its path.
 
     It has the page, the ranking as CSV, Markdown and LaTeX, the configuration, and the model as
     an experiment that ``run`` takes.
@@ -43,6 +45,8 @@ def publish_answer(answer: Answer, folder: Path) -> Path:
             text = write(rows, schema)
             write_bytes(draft / f"{ADVICE_RANKING}.{suffix}", text.encode())
         write_experiment(case.job, case.read, conditions, draft)
+        for file in also:
+            write_bytes(draft / file.name, file.read_bytes())
         swap_in(draft, published)
     return published
 

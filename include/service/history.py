@@ -111,7 +111,8 @@ class ChangeHistory:
         return self
 
     def _ended(self, entry: Entry) -> ChangeHistory:
-        named = [each for each in self.changes if each.id == entry.about["id"]]
+        ended = entry.about["id"]
+        named = [each for each in self.changes if each.id == ended]
         if not named:
             return self
         taken = entry.at if entry.kind == TAKEN else named[0].taken

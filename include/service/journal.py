@@ -18,7 +18,17 @@ from typing import Any
 from include.files.synced import sync_names
 from include.model.errors import SetupError, StoreError
 from include.service.clock import Timestamp
-from include.service.history import GONE, NOT_SENT, NOT_TAKEN, NOT_UP, TAKEN, UP, Entry, named
+from include.service.history import (
+    GONE,
+    NOT_SENT,
+    NOT_TAKEN,
+    NOT_UP,
+    TAKEN,
+    UP,
+    ChangeHistory,
+    Entry,
+    named,
+)
 
 FILE = "journal.jsonl"
 
@@ -42,12 +52,14 @@ class ChangeJournal:
                 try:
                     at, kind = Timestamp(**values.pop("at")), values.pop("kind")
                     values.pop("time", None)
-                    yield Entry(at, kind, values)
+                    entry = Entry(at, kind, values)
+                    ChangeHistory().after(entry)  # it says what its kind has to
                 except (KeyError, TypeError, AttributeError) as error:
                     raise StoreError(
                         f"{self._path}, line {number} is no entry ({error}); move the file aside "
                         "to begin another, or repair the line"
                     ) from error
+                yield entry
 
     def append(self, entry: Entry) -> None:
         """Write an entry; returns when it is on disk. Raises SetupError, and then it is not.

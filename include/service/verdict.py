@@ -110,12 +110,10 @@ def request_of(folder: Path, recording: Path, request: AdviceRequest) -> AdviceR
 
 def publish_verdict(answer: Answer, folder: Path) -> Path:
     """Publish an answer; of a day also what was decided and what happened. Returns the folder."""
-    published = publish_answer(answer, folder)
     recording = Path(asked_in(folder).recording)
-    if (recording / DECISIONS).is_file():
-        for name in (DECISIONS, EVENTS):
-            write_bytes(published / name, (recording / name).read_bytes())
-    return published
+    is_day = (recording / DECISIONS).is_file()
+    also = (recording / name for name in (DECISIONS, EVENTS) if is_day)
+    return publish_answer(answer, folder, also)
 
 
 def decision_counts(decisions: Path) -> dict[str, tuple[int, int, int]]:

@@ -210,8 +210,17 @@ def test_half_a_line_is_no_entry_and_the_next_begins_on_its_own(tmp_path):
     assert [entry.kind for entry in journal.read()] == ["resumed", "paused"]
 
 
-def test_an_entry_of_another_kind_of_file_is_named_with_its_line(tmp_path):
-    (tmp_path / FILE).write_text('{"kind": "asks"}\n')
+@pytest.mark.parametrize("kind", ["asks", "up", "job"])
+def test_an_entry_that_lacks_what_its_kind_has_is_named_with_its_line(tmp_path, kind):
+    journal = ChangeJournal(tmp_path)
+    journal.append(Entry(Timestamp.now(), "resumed", {}))
+    journal.append(Entry(Timestamp.now(), kind, {}))
+    with pytest.raises(StoreError, match="line 2 is no entry"):
+        list(journal.read())
+
+
+def test_a_line_of_another_kind_of_file_is_named(tmp_path):
+    (tmp_path / FILE).write_text('{"kind": "resumed"}\n')
     with pytest.raises(StoreError, match="line 1 is no entry"):
         list(ChangeJournal(tmp_path).read())
 
