@@ -105,8 +105,8 @@ class Promise:
     """The controller that promises ``asked_percent`` within 2x on one load and seed for the lowest
     cost of hosts, by runs that nothing was fitted to; None where none promises it.
 
-    It promises what is predicted less a margin, its largest error in the n runs that were fitted
-    on times (n + 1) / n, as `advise` has it; its cost may be off by the margin of that.
+    It promises what is predicted less a margin, its largest error in the n runs under other seeds
+    times (n + 1) / n, as `advise` has it; its cost may be off by the margin of that.
     ``measured_percent`` and ``measured_cost`` are what it did.
     """
 
@@ -132,23 +132,27 @@ class Promise:
 
 
 def recommendations(rows: Sequence[Prediction]) -> Iterator[Promise]:
-    """One for every load and seed of which three controllers or more are held out, and every share
-    that is asked for."""
+    """One for every load and seed of which three controllers or more are held out and ran under
+    other seeds, and every share that is asked for."""
     rows = [row for row in rows if row.figure in (SHARE, COST)]
-    errors = gathered(
-        ((row.by, row.controller, row.figure), abs(row.error)) for row in rows if row.role == FITTED
-    )
+    of_policy = gathered(((row.by, row.controller, row.figure), row) for row in rows)
+
+    def margin(row: Prediction) -> float | None:
+        others = of_policy[row.by, row.controller, row.figure]
+        errors = [abs(other.error) for other in others if other.seed != row.seed]
+        return (len(errors) + 1) / len(errors) * max(errors) if errors else None
+
     runs: dict[tuple[str, str, int], dict[str, dict[str, Prediction]]] = {}
     for row in rows:
         if row.role != FITTED:
             own = runs.setdefault((row.by, row.load, row.seed), {})
             own.setdefault(row.controller, {})[row.figure] = row
-    margin = {key: (len(own) + 1) / len(own) * max(own) for key, own in errors.items()}
-    for (by, *_), controllers in runs.items():
+    for controllers in runs.values():
         known = [
-            _promise(of[SHARE], of[COST], margin[by, name, SHARE], margin[by, name, COST])
-            for name, of in controllers.items()
-            if (by, name, SHARE) in margin
+            _promise(of[SHARE], of[COST], share_margin, cost_margin)
+            for of in controllers.values()
+            if (share_margin := margin(of[SHARE])) is not None
+            and (cost_margin := margin(of[COST])) is not None
         ]
         if len(known) < 3:
             continue

@@ -124,8 +124,8 @@ over those seeds of a load that have the most controllers. 1 is the same order; 
 RECOMMENDED = """For every load and seed of which three controllers or more were held out, and every
 share of items that may be asked for: the controller of the lowest predicted cost that is sure to
 hold it, which then ran on Flink. It is sure where the predicted share less a margin holds it; the
-margin is its largest error in the n runs fitted on, times (n + 1) / n, and that of the cost
-likewise. Bold is what did not hold.
+margin is its largest error in the n runs under other seeds, times (n + 1) / n, and that of the
+cost likewise. Bold is what did not hold.
 """
 
 UNSOUND = """These runs were measured and do not count: without faults in the spec, the machine

@@ -83,6 +83,17 @@ def test_the_cheapest_that_is_sure_to_hold_a_share_is_recommended():
     assert [made[asked].cost_holds for asked in (80, 85, 90)] == [True, False, True]
 
 
+def test_a_margin_is_of_other_seeds_and_never_of_the_run_itself():
+    """Off by 5 points under one seed and 1 under the other: 90 less twice 1, and less twice 5."""
+    cases = [("walk", name, seed) for name in "abc" for seed in (801, 802)]
+    predicted = {case: {**SAME, SHARE: 90.0} for case in cases}
+    measured = {case: {**SAME, SHARE: 85.0 if case[-1] == 801 else 91.0} for case in cases}
+    made = list(recommendations(rows_of(measured, predicted, seeds=())))
+    assert {one.seed: one.promised_percent for one in made} == {801: 88.0, 802: 80.0}
+    alone = {case: figures for case, figures in measured.items() if case[-1] == 801}
+    assert not list(recommendations(rows_of(alone, predicted, seeds=())))
+
+
 def test_tau_is_that_of_the_means_over_seeds():
     """Of four controllers one pair of six changes places: tau is 1 - 2 / 6."""
     costs = {"a": 1.0, "b": 2.0, "c": 3.0, "d": 4.0}
