@@ -64,7 +64,7 @@ def utility_of(job: Job, observation: Observation) -> float | None:
 def is_mute(job: Job, observation: Observation, *, has_reported: bool) -> bool:
     """Whether the monitor failed to reach the job.
 
-    A tenant without a sample that was never ``known`` has not joined yet.
+    A tenant without a sample that never had one (``has_reported``) has not joined yet.
     """
     if not job.slo_ms.keys() <= observation.operators.keys():
         return True

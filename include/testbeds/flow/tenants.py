@@ -15,7 +15,7 @@ from include.model.topology import Topology
 from include.testbeds.flow.arrays import AGES, COMPLETED, F64, I64, ITEMS, SQUARES, QueueState
 
 SUB_WINDOW_S, SUB_WINDOWS = 10, 6
-"""Henge, section 5: "a sliding window of 1 minute, collecting data in sub-windows of 10 s"."""
+"""Henge, section 5: "a sliding window of 1 minute", "sub-windows of length 10 s"."""
 NORMAL_P95 = 1.6448536269514722
 
 
