@@ -40,9 +40,9 @@ from include.model.topology import Operator
 TWICE_ABOVE_ITEMS = 250
 """Items that wait when a late operator gets two instances at once (BTU-TWICE)."""
 RELEASE_WINDOW_SHARE = 0.05
-"""Part of the BTU, at its end, in which a host may be given back (Fig. 5) ..."""
+"""Part of the BTU, at its end, in which a host may be given back ("Optimize resource usage") ..."""
 RELEASE_WINDOW_LEAST_S = 60.0
-"""... and the least that this is."""
+"""... and the least that this is (BTU-WINDOW)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +83,8 @@ class Standings:
 class Btu:
     """Scales up when an operator is late; scales down and gives hosts back as their BTU ends.
 
-    The defaults are the final version of the paper where it speaks, and the original runtime
-    where the paper is silent (docs/deviations.md, BTU-*). ``formula`` is final or preprint.
+    The defaults are the final version of the paper where it speaks, and mostly the original
+    runtime where the paper is silent (docs/deviations.md, BTU-*). ``formula`` is final or preprint.
     """
 
     setting: Setting

@@ -105,7 +105,7 @@ class BtuRuntime(Btu):
         return RoundMemory(after.scalings, after.upscaled_s, current), plan.decision(rounds.NOTHING)
 
     def trigger(self, sample: OperatorSample, op: Operator) -> UpTrigger:
-        """A queue above TWICE_ABOVE_ITEMS suffices, late or not."""
+        """A queue above TWICE_ABOVE_ITEMS suffices, late or not (BTU-TWICE)."""
         trigger = super().trigger(sample, op)
         if not trigger.upscaling and sample.waiting_items > TWICE_ABOVE_ITEMS:
             sentence = f"{op.name} has {sample.waiting_items} > {TWICE_ABOVE_ITEMS} items waiting"

@@ -11,7 +11,7 @@ from include.model.decision import Reason, Why
 from include.model.observation import OperatorSample
 
 OBSERVATIONS = 5
-"""N, the number of latest processing durations."""
+"""N, the number of latest processing durations (BTU-OD)."""
 
 SCALING_THRESHOLD_ITEMS = 50
 """scalingThreshold, "Evaluation configuration"."""
@@ -55,9 +55,9 @@ def up_trigger(
 def predicted_duration_ms(durations_ms: Sequence[float]) -> float:
     """Lines 5 to 9: a least-squares line through the durations (i = 1 is the oldest), at N + 1.
 
-    Line 7 prints ``o_d_i * durationMean``; the linear least squares estimator that the text
-    names subtracts, and so does this (docs/deviations.md, PEERJ-141-A1-L7). A single duration
-    predicts itself.
+    The paper numbers from the latest (docs/deviations.md, PEERJ-141-A1-I). Line 7 prints
+    ``o_d_i * durationMean``; the linear least squares estimator that the text names subtracts, and
+    so does this (PEERJ-141-A1-L7). A single duration predicts itself.
     """
     n = len(durations_ms)
     if n < 2:

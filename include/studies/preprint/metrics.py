@@ -2,7 +2,7 @@
 
 They are counted as the authors' reporting tool does (visp-streaming/reporting): a migration is
 no start and no stop (``ReportingScalingActivities``), and the time to adapt of an operator goes
-from the last sample that is later than 5 x o_slo to the first within it (``SLACompliance``).
+from the last sample of 5 x o_slo or more to the first within o_slo (``SLACompliance``).
 """
 
 from __future__ import annotations

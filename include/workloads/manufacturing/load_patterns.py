@@ -17,7 +17,8 @@ PUBLISHED = Path(__file__).with_name("random_walk_levels.csv")
 class Stepwise:
     """Levels 2, 4, 6, 4, ... machines, four minutes each.
 
-    Fig. 7A, "approximated to a sinus curve".
+    Fig. 7A, "approximated to a sinus curve". The text says two to eight machines; 6 is what was
+    run (docs/deviations.md, PATTERN-2L).
     """
 
     levels: tuple[float, ...] = (2, 4, 6, 4)
@@ -32,10 +33,7 @@ class Stepwise:
 
 @dataclass(frozen=True, slots=True)
 class TwoLevel:
-    """The lowest and the highest level in turn, eight minutes each (Fig. 7B).
-
-    The text says two to eight machines; 6 is what was run (docs/deviations.md, PATTERN-2L).
-    """
+    """The lowest and the highest level of `Stepwise` in turn, eight minutes each (Fig. 7B)."""
 
     low: float = 2
     high: float = 6
