@@ -40,6 +40,7 @@ RULES = {"windows": 3, "select": "most", "policies": POLICIES}
             {"observations": 1, "formula": "finale", "release_limit_share": 1.5},
             ["observations", "Did you mean 'final'?", "release_limit_share"],
         ),
+        ("btu", {"observations": 6}, ["at most the 5 that an observation has, got 6"]),
         ("btu-runtime", {"interval_s": 60.0, "boot_blocks": True}, [ROUND]),
         ("threshold", {"interval_s": 60.0, "boot_blocks": True}, [ROUND]),
         (

@@ -169,12 +169,12 @@ def test_an_unwritable_root_says_what_to_do(tmp_path):
 
 
 def test_a_run_that_has_ended_has_one_file_per_table_and_says_its_variant(tmp_path):
-    spec = a_spec(controller_options={"observations": 9}, duration_min=10)
+    spec = a_spec(controller_options={"observations": 3}, duration_min=10)
     stages.run_all(spec, tmp_path)
     files = list((tmp_path / "stages" / "measurements").rglob("*.parquet"))
     assert len(files) == len({file.parent for file in files})
     row = pq.ParquetFile(stages.store_of(spec, tmp_path).part("run", 0)).read().to_pylist()[0]
-    assert row["variant"] == "observations=9"
+    assert row["variant"] == "observations=3"
     assert row["conditions"].startswith("duration_min=10, faults.instance_crashes_per_hour=2")
 
 

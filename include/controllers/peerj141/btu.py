@@ -104,8 +104,11 @@ class Btu:
     def problems(self) -> Iterator[str]:
         if not 0 < self.cache_factor <= 1:
             yield f"cache_factor must be above 0 and at most 1, got {self.cache_factor}"
-        if self.observations < 2:
-            yield f"observations must be at least 2 to show a trend, got {self.observations}"
+        if not 2 <= self.observations <= OBSERVATIONS:
+            yield (
+                "observations must be at least 2 to show a trend, and at most the "
+                f"{OBSERVATIONS} that an observation has, got {self.observations}"
+            )
         if self.formula not in UTILITIES:
             yield unknown_name("formula", self.formula, UTILITIES)
         if not 0 <= self.release_limit_share <= 1:
