@@ -1,4 +1,4 @@
-"""A stream topology: sources, operators and the edges between them (PeerJ CS 141, 2.1, 3.1)."""
+"""A stream topology: sources, operators and the edges between them (PeerJ CS 141, Fig. 1)."""
 
 from __future__ import annotations
 
