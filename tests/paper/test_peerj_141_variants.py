@@ -91,6 +91,7 @@ def test_the_runtime_reads_the_minimum_of_algorithm_3_as_0() -> None:
 def test_the_runtime_scales_up_twice_on_a_long_queue_alone(
     waiting_items: int, runtime_starts: int
 ) -> None:
+    """BTU-TWICE: ``Monitor.analyze`` would start one."""
     for durations_ms in ((), (10.0,) * 5):
         observation = cluster_of({"h1": "O1"}, a_sample("O1", waiting_items, durations_ms))
         assert actions(PAPER, observation) == ()
@@ -108,6 +109,7 @@ def test_the_runtime_has_no_20_percent_limit_but_leaves_one_instance() -> None:
 
 
 def test_the_runtime_cuts_and_moves_before_it_finds_out_that_the_host_must_stay() -> None:
+    """BTU-RUNTIME-LEFT: ``simulateMigration`` would find no place for O3 and move nothing."""
     observation = cluster_of(
         {"h1": "O1 O2 O3", "h2": "O1 O2 O3"},
         idle("O1"),
