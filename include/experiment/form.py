@@ -191,7 +191,7 @@ class SpecFile(Section):
         None,
         title="Spec file",
         description="One that comes with the project, or the path of your own .yaml file. "
-        "Its matrix runs, and nothing below counts.",
+        "Its matrix runs; of what is below only Each cell counts.",
         examples=sorted(path.stem for path in SPECS.glob("*.yaml")),
     )
 
