@@ -38,6 +38,8 @@ def test_version_and_licence_are_those_of_the_package_and_the_changelog() -> Non
     assert project["license"] == cff()["license"]
     released = re.findall(r"^## (\d\S*)", text("CHANGELOG.md"), re.MULTILINE)
     assert released[0] == cff()["version"]
+    for compose in ("docker-compose.yaml", "infra/service/compose.yaml"):
+        assert f"-tidebench:{cff()['version']}}}" in text(compose)
     language = json.loads(text("codemeta.json"))["programmingLanguage"]["version"]
     assert project["requires-python"] == f"=={language}.*"
 
