@@ -56,11 +56,9 @@ def backtest(  # noqa: PLR0913  options of a command
     prices: Annotated[str, typer.Option(help="What was paid there: a price book.")] = "per_second",
     per_host: PerHost = None,
     sort: Sort = False,
-    lag_above: Annotated[
-        float, typer.Option(min=0, callback=number, help="Records that count as behind.")
-    ] = 1e4,
+    lag_above: Annotated[float, typer.Option(min=0, help="Lag above which it is behind.")] = 1e4,
     objective: Annotated[
-        str, typer.Option(help="Its limit is the one for which records within are counted.")
+        str, typer.Option(help="The share of records within its limit is compared.")
     ] = "latency p95 < 2 s",
     seeds: Annotated[int, typer.Option(min=1, max=100, help="Number of replays.")] = 3,
     start_up_s: StartUp = None,
@@ -163,7 +161,7 @@ def advise(  # noqa: PLR0913  options of a command
         str, typer.Option(help="What scaled the job: 'hpa, CPU 35 %', 'hpa target_cpu=0.4'.")
     ] = "",
     platform: Annotated[
-        str, typer.Option(help="What to paste is for: kubernetes, flink or ecs.")
+        str, typer.Option(help="What to paste it into: kubernetes, flink or ecs.")
     ] = "",
     errors: Annotated[
         str, typer.Option(help="A table of backtest-errors; else that of Tidebench.")

@@ -113,7 +113,7 @@ def remove(
     runs: Annotated[list[str], typer.Argument(help="Runs to remove.")],
     database: Database = "",
     even_if_taken: Annotated[
-        bool, typer.Option(help="Also interrupted runs of a DAG run.")
+        bool, typer.Option(help="Also interrupted runs that a DAG run has begun.")
     ] = False,
 ) -> None:
     """Remove runs: their measurements and their rows in the database."""

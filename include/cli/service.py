@@ -28,12 +28,10 @@ Job = Annotated[str, typer.Option(help="The name of the job.")]
 Lasts = Annotated[str, typer.Option("--for", help="How long: 90s, 30m, 2h, 7d; else until ended.")]
 Prices = Annotated[str, typer.Option(help="A price book, by name or file.")]
 Objective = Annotated[str, typer.Option(help="Such as 'latency p95 < 2 s'.")]
-Every = Annotated[
-    float, typer.Option(min=1, max=300, callback=number, help="Seconds between polls.")
-]
-MaxSlots = Annotated[int, typer.Option(min=0, help="Slots there may be; 0: twice those there are.")]
-Page = Annotated[str, typer.Option(help="Where its page is: PORT or HOST:PORT; none without.")]
-Kept = Annotated[Path, typer.Option(help="The folder of its state, to go on in as well.")]
+Every = Annotated[float, typer.Option(min=1, max=300, help="Seconds between polls.")]
+MaxSlots = Annotated[int, typer.Option(min=0, help="Most slots; 0: twice those there are.")]
+Page = Annotated[str, typer.Option(help="Serve its page at PORT or HOST:PORT.")]
+Kept = Annotated[Path, typer.Option(help="Folder of its state; an old one is continued.")]
 OBJECTIVE, PRICES = "latency p95 < 2 s", "per_second"
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|min|h|d)")
 _SECONDS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86_400.0}
@@ -131,13 +129,13 @@ def shadow(  # noqa: PLR0913  options of a command
 
 def verdict(  # noqa: PLR0913  options of a command
     state: Annotated[Path, typer.Argument(help="The folder of a shadow.")],
-    objective: Annotated[str, typer.Option(help="That of the shadow without.")] = "",
-    prices: Annotated[str, typer.Option(help="A price book; that of the shadow without.")] = "",
+    objective: Annotated[str, typer.Option(help="Default: that of the shadow.")] = "",
+    prices: Annotated[str, typer.Option(help="A price book; default: that of the shadow.")] = "",
     day: Annotated[str, typer.Option(help="Only this day in UTC, such as 2026-01-31.")] = "",
     seeds: Annotated[int, typer.Option(min=1, max=100, help="Number of replays.")] = 3,
     max_instances: Annotated[int, typer.Option(help="0: the most recorded.")] = 0,
     out: Annotated[
-        Path | None, typer.Option(help="The folder for it; STATE/verdict without.")
+        Path | None, typer.Option(help="The folder for it; default: STATE/verdict.")
     ] = None,
 ) -> None:
     """Compare the controllers of a shadow by cost and latency."""
