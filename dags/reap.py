@@ -4,8 +4,8 @@ List what runs hold on testbeds that lease, and give back what dead ones have le
 A run is dead when nobody has looked after it for `after_min` minutes: a task that was killed for
 good, a scheduler that is gone, a machine that lost its power. Its hosts go on costing money.
 
-- `check_leases`: one line in the log for every run that holds a host, a server, a port, a volume,
-  an address, a queue or a process, and whether it is dead
+- `check_leases`: one line in the log for every run that holds a host, a server, a port, an address,
+  a queue, a process or a folder, and whether it is dead
 - `release_dead`: gives all of it back; skipped unless `remove` is set
 
 Runs when it is triggered, and every hour if `TIDEBENCH_SCHEDULES` in the environment of Airflow
