@@ -81,6 +81,12 @@ def test_cells_of_the_btu_based_evaluation() -> None:
     assert (by["tide"] < by["fixed"]).all()
 
 
+def test_the_cell_that_a_command_of_the_page_prints() -> None:
+    shown = ["controller", "resource_cost", "near_real_time_compliance", TOTAL]
+    rows = table("tide_cells").query("pattern == 'two_level' and btu_min == 10")[shown]
+    assert " ".join(map(str, [*shown, *rows.to_numpy().ravel()])) in page("docs/tide.md")
+
+
 def test_changes_beside_those_of_btu() -> None:
     cells = table("tide_cells").pivot_table(
         index=list(CELL), columns="controller", values=["changes", "leases"]
