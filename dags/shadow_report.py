@@ -6,9 +6,9 @@ Say what the controllers of a shadow would have cost and left late on one day, b
 - `build_ranking`: ranks them, and a gate checks the ranking
 - `publish_day`: the page with the verdict, the ranking, and the day's decisions and events
 
-The same as `tidebench verdict STATE --day DAY`. `docs/service.md` says how a shadow begins. When it
-is triggered, and at half past midnight (UTC) of the day before if `TIDEBENCH_SCHEDULES` in
-Airflow's environment names this DAG. What comes of it is in `advice-<shadow>-<day>`.
+The same as `tidebench verdict STATE --day DAY`. `docs/service.md` says how a shadow begins. This
+runs when triggered and, if `TIDEBENCH_SCHEDULES` in Airflow's environment names it, at half past
+midnight (UTC) for the day before. Results: `advice-<shadow>-<day>`.
 """
 
 from __future__ import annotations
