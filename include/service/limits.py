@@ -182,7 +182,7 @@ def load_limits(path: Path) -> ChangeLimits:
     try:
         values = input_yaml(path, "limits")
         if not isinstance(values, Mapping):
-            raise SpecError(path.name, ["write the limits as a mapping; docs/act.md has one"])
+            raise SpecError(path.name, ["write a mapping, as infra/service/limits.yaml has one"])
         return ChangeLimits.model_validate(values)
     except ValidationError as error:
         raise SpecError(path.name, validation_problems(error)) from error

@@ -18,7 +18,7 @@ class Hpa(Replicas):
 
     Its ``behavior`` is that of the documentation, written out; None is an object without one.
     The rule is ``GetResourceReplicas`` of kubernetes, pkg/controller/podautoscaler/
-    replica_calculator.go; docs/autoscalers.md has every option with its source.
+    replica_calculator.go; docs/autoscalers.md says what ``behavior`` may be.
     """
 
     target_cpu: float = 0.8

@@ -42,7 +42,7 @@ class TargetTracking(Autoscaler):
     It scales out after ``out_periods`` looks in a row above the target, in after ``in_periods``
     below IN_BELOW of it. ``out_cooldown_s`` after a scale-out, what that has added counts as
     part of the next one; nothing is taken away ``in_cooldown_s`` after any change. How AWS computes
-    the new capacity is not published: docs/autoscalers.md says what is assumed.
+    the new capacity is not published: AUTO-TRACKING (deviations.md) says what is assumed.
     """
 
     interval_s: float = 60.0
