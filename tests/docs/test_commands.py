@@ -14,9 +14,11 @@ from pathlib import Path
 
 import pytest
 import yaml
+from prometheus_client import generate_latest
 
 from include.controllers import CONTROLLERS
 from include.controllers.base import Group
+from include.runs.monitoring.collector import RunsCollector
 from tests.command_line import said
 from tests.docs.pages import REPOSITORY, codes
 from tests.docs.test_pages import of_adding, write
@@ -76,6 +78,19 @@ def test_the_demo_of_the_command_line(tmp_path: Path) -> None:
     }
     assert said("bound", "var/demo") in [code.text for code in codes()]
     assert (demo / "bounds.json").is_file()
+    (shown,) = (code.text for code in codes() if code.text.startswith("run  "))
+    parts = said("bound", "var/demo", "--no-floor", "--parts").splitlines()
+    assert {*map(after_its_first_word, shown.splitlines()[1:])} <= {
+        *map(after_its_first_word, parts)
+    }
+    (shown,) = (code.text for code in codes() if code.text.startswith("tidebench_instances{"))
+    served = generate_latest(RunsCollector(tmp_path / "var", 3600, 1)).decode().splitlines()
+    assert {*shown.splitlines()[:-1]} <= {*served}, "docs/monitoring.md shows another run"
+
+
+def after_its_first_word(line: str) -> str:
+    """With single spaces: a page cuts the name of a run."""
+    return " ".join(line.split()[1:])
 
 
 def test_bound_says_what_the_page_shows() -> None:
