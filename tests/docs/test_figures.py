@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from functools import cache
+from itertools import dropwhile, takewhile
 from typing import Any
 
 import pandas as pd
@@ -40,6 +41,24 @@ def stated(pattern: str, name: str = "README.md") -> list[int]:
     found = re.search(pattern, page(name))
     assert found, f"{name} no longer says {pattern}"
     return [int(one) for one in found.groups()]
+
+
+def table_below(heading: str, name: str = "docs/tide.md") -> list[list[str]]:
+    """The cells of the first table below a heading of a page, without its titles."""
+    lines = (REPOSITORY / name).read_text().partition(f"{heading}\n")[2].splitlines()
+    rows = takewhile(
+        lambda line: line.startswith("|"), dropwhile(lambda line: line[:1] != "|", lines)
+    )
+    return [[cell.strip() for cell in row.strip("|").split(" | ")] for row in rows][2:]
+
+
+def assert_told(text: str, figures: Sequence[Any]) -> None:
+    """The numbers of a text are these, to the digits that it has and a CSV file has (two)."""
+    told = [number.replace(",", "") for number in re.findall(r"\d[\d,]*(?:\.\d+)?", text)]
+    assert len(told) == len(figures), text
+    for number, figure in zip(told, figures, strict=True):
+        digits = len(number.partition(".")[2])
+        assert float(number) == pytest.approx(figure, abs=0.5 * 10**-digits + 0.0051), text
 
 
 def beside(
@@ -81,10 +100,20 @@ def test_cells_of_the_btu_based_evaluation() -> None:
     assert (by["tide"] < by["fixed"]).all()
 
 
-def test_the_cell_that_a_command_of_the_page_prints() -> None:
-    shown = ["controller", "resource_cost", "near_real_time_compliance", TOTAL]
-    rows = table("tide_cells").query("pattern == 'two_level' and btu_min == 10")[shown]
-    assert " ".join(map(str, [*shown, *rows.to_numpy().ravel()])) in page("docs/tide.md")
+def test_the_cells_as_they_are_told() -> None:
+    pattern = ""
+    best = {"resource_cost": "min", COMPLIANCE[1]: "max", TOTAL: "min"}
+    for label, btu_min, *told in table_below("### The twelve cells"):
+        pattern = re.sub(r"\W", "_", label.partition(" (")[0]) or pattern
+        own = table("tide_cells").query(f"pattern == '{pattern}' and btu_min == {btu_min}")
+        own = own.set_index("controller")
+        others = [own.loc[RIVALS, name].agg(of) for name, of in best.items()]
+        others += [own.loc["btu", name] for name in ("changes", "leases")]
+        for text, name, other in zip(told, [*best, "changes", "leases"], others, strict=True):
+            assert_told(re.sub(r" ± [\d.]+", "", text), [own.loc["tide", name], other])
+    shown = table("tide_cells").query("pattern == 'two_level' and btu_min == 10")
+    for row in shown[["controller", "resource_cost", COMPLIANCE[1], TOTAL]].astype(str).to_numpy():
+        assert " ".join(row) in page("docs/tide.md")
 
 
 def test_changes_beside_those_of_btu() -> None:
@@ -211,25 +240,60 @@ def test_loads_that_do_not_come_back() -> None:
     assert round(shares.mean(), 2) == 0.72
 
 
+def test_the_knob_as_it_is_told() -> None:
+    rows = table("tide_care").query("topology == 'manufacturing'").fillna({"variant": ""})
+    rows["half"] = t.ppf(0.975, rows["runs"] - 1) * rows["sigma"] / rows["runs"] ** 0.5
+    names = ["controller", "variant", "pattern", "metric"]
+    by = rows.set_index(names).sort_index()[["mean", "half"]]
+    knobs = {"care": "care", "ds2": "factor", "druid": "optimal_idle"}
+    metrics = ("resource_cost", "strict_near_real_time_compliance_percent")
+    for label, *told in table_below("### The knob beside all others"):
+        name, value, held = re.findall(r"`([\w-]+)`(?: ([\d.]+))?[^|]*?(held)?$", label)[0]
+        options = [value and f"{knobs[name]}={value}", held and "release=hold_to_btu_end"]
+        variant = "" if "default" in label else ", ".join(filter(None, options))
+        own = by.loc["tide" if name == "care" else name, variant]
+        places = [(pattern, one) for pattern in ("random_walk", "stepwise") for one in metrics]
+        assert_told(" ".join(told), own.loc[places].to_numpy().ravel().tolist())
+
+
+def test_tuned_rivals_as_they_are_told() -> None:
+    knobs = table("knobs").fillna({"variant": ""}).set_index("variant")
+    for name, _, _, told in table_below("## Knobs of the rivals", "docs/notes/tide.md"):
+        totals = knobs[knobs["controller"] == name.strip("`")][f"strict_{TOTAL}"]
+        assert_told(told, list(dict.fromkeys([totals.min(), totals[""]])))
+
+
+def test_numbers_that_matter_as_they_are_told() -> None:
+    numbers = table("tide_numbers").set_index("number")
+    shares = pd.DataFrame(
+        {way: numbers.filter(like=way).max(axis=1) for way in ("halved", "doubled")}
+    )
+    told = table_below("## Which numbers matter", "docs/notes/tide.md")
+    assert {name.strip("`") for name, *_ in told} == {*shares[shares.max(axis=1) > 5].index}
+    for name, *figures in told:
+        own = name.strip("`")
+        assert_told(" ".join(figures), [numbers.loc[own, "value"], *shares.loc[own]])
+    unmoved = page("docs/notes/tide.md").partition("No decision differs with")[2].partition(".")[0]
+    assert {*re.findall(r"`(\w+)`", unmoved)} == {*shares[shares.max(axis=1) == 0].index}
+
+
 def test_the_hard_world_as_it_is_told() -> None:
     rows = table("hard_world").set_index("controller")
     assert set(rows["runs"]) == {5}
-    told = re.findall(
-        r"\| `([\w-]+)` \| ([\d.]+) ± ([\d.]+) \| ([\d.]+) \| ([\d.]+) ± ([\d.]+) "
-        r"\| ([\d.]+) ± ([\d.]+) \|",
-        page("docs/tide.md").partition("### In a hard world")[2].partition("### ")[0],
-    )
-    assert {"tide", "btu", "threshold", "fixed"} <= {name for name, *_ in told} <= set(rows.index)
-    near = "strict_near_real_time_"
+    near, end_to_end = "strict_near_real_time_", "end_to_end_near_real_time_"
     columns = [
         *("resource_cost", "resource_cost_ci95", "begun_cost"),
         *(f"{near}compliance_percent", f"{near}compliance_percent_ci95"),
         *(f"{near}total_cost", f"{near}total_cost_ci95"),
+        *(f"{end_to_end}compliance_percent", f"{end_to_end}total_cost", "changes"),
+        *("items_in_pauses", "leases", "unprocessed_items", "age_p95_ms"),
     ]
-    for name, *figures in told:
-        assert [float(one) for one in figures] == pytest.approx(
-            rows.loc[name, columns].tolist(), abs=0.051
-        )
+    thousands = rows[columns].copy()
+    thousands[["items_in_pauses", "unprocessed_items", "age_p95_ms"]] /= 1000
+    told = {name.strip("`"): " ".join(own) for name, *own in table_below("### In a hard world")}
+    assert {"tide", "btu", "threshold", "fixed"} <= told.keys()
+    for name, figures in told.items():
+        assert_told(figures, thousands.loc[name].tolist())
     place, of = stated(r"near real-time total is (\d+)th of (\d+)")
     places = [int(rows[f"{kind}_{TOTAL}"].rank()["tide"]) for kind in ("strict", "end_to_end")]
     assert (places[0], len(rows)) == (place, of)
@@ -314,6 +378,22 @@ def test_where_the_whole_job_pauses() -> None:
     rows = table("tide_job_pauses")
     means = rows.groupby(["pattern", "controller"], as_index=False).mean(numeric_only=True)
     assert lowest(means, f"strict_{TOTAL}", ["pattern"]) == ["ds2"] * 4
+    loads = {"walk": "random_walk"} | {one: f"espa_{one}" for one in ("cosine", "random", "step")}
+    near, end_to_end = "strict_near_real_time_", "end_to_end_near_real_time_"
+    columns = [
+        *(f"{near}compliance_percent", f"{near}total_cost"),
+        *(f"{end_to_end}compliance_percent", f"{end_to_end}total_cost"),
+        *("job_starts", "items_in_pauses", "leases"),
+    ]
+    for label, *cells in table_below("### Where a change stops the whole job"):
+        own = rows[rows["pattern"] == loads[label]].groupby("controller")[columns]
+        half = t.ppf(0.975, 7) * own.std() / 8**0.5
+        for text, column in zip(cells, columns, strict=True):
+            both = pd.DataFrame({"mean": own.mean()[column], "half": half[column]})
+            both = both.loc[["tide", "ds2", "flink-autoscaler"]]
+            both /= 1000 if column == "items_in_pauses" else 1
+            shown = both if "±" in text else both["mean"]
+            assert_told(text, shown.to_numpy().ravel().tolist())
     lower, cases = stated(r"beyond it in (\d+) of (\d+) cases", "docs/tide.md")
     below = []
     for level in ("real_time", "near_real_time", "relaxed"):
@@ -370,6 +450,12 @@ def test_a_fixed_deployment_that_is_cheaper() -> None:
     )
     paid = dict(zip(trading["controller"], trading["mean"].round(1), strict=True))
     assert (paid["tide"], paid["fixed"]) == (33.9, 30.0)
+
+
+def test_the_regret_of_the_demo() -> None:
+    paid, cover, more = stated(r"here (\d+) / (\d+), (\d+) % more", "docs/bounds.md")
+    assert round(100 * (paid / cover - 1)) == more
+    assert f"Regret: hosts / cover, BTU 10 min {paid / cover:.2f}" in page("docs/bounds.md")
 
 
 def test_the_tournament_on_containers() -> None:
