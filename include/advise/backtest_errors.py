@@ -15,16 +15,14 @@ from pydantic import BaseModel, ConfigDict, Field, StrictInt, TypeAdapter, Valid
 from include.advise.backtest import SEEDS, Scaler, reading_of, replays_of, share_within
 from include.advise.candidates import policy
 from include.advise.case import read_book
-from include.advise.edges import edges_of
 from include.advise.job import JobModel, fit
 from include.advise.margins import BacktestError, scaler_kind
 from include.advise.objective import LatencyObjective
-from include.advise.recorded import Recorded, recorded_operators, with_operators
+from include.advise.recorded import Recorded, read_recorded, with_operators
 from include.advise.request import MOST_INSTANCES, PER_SECOND
 from include.experiment.prices import is_file
 from include.files.plain_yaml import input_yaml
 from include.model.errors import SpecError, all_checked
-from include.workloads.recordings import parse_mapping, read_recording
 from include.workloads.topologies import complaint
 
 LIMITS_OVER_REST = (1.5, 2.0, 3.0, 5.0, 10.0)
@@ -86,16 +84,10 @@ def _scaled(folder: Path, entry: _Entry) -> ScaledRecording:
         return str(folder / name) if is_file(name) else name
 
     def recorded() -> Recorded:
-        source, columns, edges = str(folder / entry.recording), entry.columns, beside(entry.edges)
-        recording, _ = all_checked(
-            entry.recording,
-            lambda: read_recording(source, parse_mapping(columns) if columns else {}),
-            lambda: edges_of(edges) if edges else (),
-        )
-        if entry.per_host is not None:
-            recording = replace(recording, instances_per_host=entry.per_host)
-        operators = recorded_operators(source, edges, columns, sort=False)
-        return Recorded(recording, operators, bool(edges))
+        source, edges = str(folder / entry.recording), beside(entry.edges)
+        read = read_recorded(entry.recording, source, entry.columns, edges)
+        per_host = entry.per_host or read.job.instances_per_host
+        return replace(read, job=replace(read.job, instances_per_host=per_host))
 
     _, book, recording = all_checked(
         entry.recording,

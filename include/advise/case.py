@@ -38,7 +38,7 @@ from include.advise.recorded import (
     Recorded,
     keep_recorded,
     kept_recorded,
-    recorded_operators,
+    read_recorded,
     with_operators,
 )
 from include.advise.replay import ReplayConditions, priced, replay
@@ -61,7 +61,7 @@ from include.files.whole import read_json, write_bytes, write_json
 from include.model.billing import CloudPriceBook
 from include.model.errors import SpecError, StoreError, all_checked
 from include.model.host import PriceBook
-from include.workloads.recordings import Recording, parse_mapping, read_recording
+from include.workloads.recordings import Recording
 from include.workloads.recordings.folder import is_recorded
 from include.workloads.recordings.recording import FloatArray
 
@@ -222,10 +222,6 @@ def _kept_book(folder: Path) -> PriceBook:
 def _read_all(request: AdviceRequest, folder: Path) -> tuple[PriceBook, Recorded]:
     """Book and recording; neither can hide what is wrong with the other, or with the rest."""
 
-    def recording() -> Recording:
-        mapping = parse_mapping(request.columns) if request.columns else {}
-        return read_recording(request.recording, mapping, sort=request.sort)
-
     def book() -> PriceBook:
         book = read_book(request.prices)
         if isinstance(book, CloudPriceBook) and book.billed_from != "order":
@@ -233,17 +229,18 @@ def _read_all(request: AdviceRequest, folder: Path) -> tuple[PriceBook, Recorded
             raise SpecError("advise", [problem])
         return book
 
-    *_, read, by_operator, priced, _ = all_checked(
+    *_, read, priced, _ = all_checked(
         "advise",
         lambda: require_values(request, "advise"),
         lambda: require_ours(folder),
         lambda: parse_objective(request.objective),
-        recording,
-        lambda: recorded_operators(request.recording, request.edges, request.columns, request.sort),
+        lambda: read_recorded(
+            "advise", request.recording, request.columns, request.edges, sort=request.sort
+        ),
         book,
         lambda: read_errors(errors_text(request.errors), "--errors"),
     )
-    return priced, Recorded(read, by_operator, bool(request.edges))
+    return priced, read
 
 
 def _controller_problems(request: AdviceRequest) -> list[str]:

@@ -30,9 +30,9 @@ def in_whole_records(factor: float) -> Fraction:
 
 
 def parse_edges(text: str) -> tuple[tuple[str, str], ...]:
-    """``source>map>sink,map>other`` as pairs of plain names. Raises SpecError."""
+    """``source>map>sink,map>other`` as pairs of plain names; no text has none. Raises SpecError."""
     pairs, problems = dict[tuple[str, str], None](), []
-    for chain in text.split(","):
+    for chain in text.split(",") if text else ():
         names = [plain_name(one) if one.strip() else "" for one in chain.split(">")]
         if len(names) < 2 or not all(names):
             problems.append(f"{chain.strip()!r} is no chain; write SOURCE>MAP>SINK, MAP>OTHER")

@@ -127,7 +127,7 @@ def read_graph(
     folder of `tidebench record`. Raises SpecError."""
     if not edges and is_recorded(source):
         edges = str(Path(source) / EDGES)
-    pairs = edges_of(edges) if edges else ()
+    pairs = edges_of(edges)
     return read_operators(source, mapping, sort=sort), pairs
 
 

@@ -17,8 +17,8 @@ from include.advise.job import JobModel
 from include.advise.operators import Edges, fit_operators, operators_of_job, read_graph
 from include.advise.readings import readings_of
 from include.files.whole import write_bytes
-from include.model.errors import SpecError, StoreError
-from include.workloads.recordings import Recording, parse_mapping
+from include.model.errors import SpecError, StoreError, all_checked
+from include.workloads.recordings import Recording, parse_mapping, read_recording
 from include.workloads.recordings.folder import OPERATORS, is_recorded
 from include.workloads.recordings.mapping import TIME
 from include.workloads.recordings.operators import OperatorRecording
@@ -39,18 +39,26 @@ class Recorded:
     asked: bool = False
 
 
-def recorded_operators(
-    source: str, edges: str, columns: str, sort: bool
-) -> tuple[OperatorRecording, Edges] | None:
-    """What a source has of operators: a folder of `tidebench record`, or a file if ``edges`` are
-    given. Raises SpecError."""
-    if edges:
-        mapping = parse_mapping(columns) if columns else {}
-        times = {name: column for name, column in mapping.items() if name == TIME}
-        return read_graph(source, edges, times, sort=sort)
-    if is_recorded(source) and (Path(source) / OPERATORS).is_file():
-        return read_graph(source, "", {}, sort=sort)
-    return None
+def read_recorded(
+    asked_by: str, source: str, columns: str, edges: str, *, sort: bool = False
+) -> Recorded:
+    """What a source has of the job, and of operators: a folder of `tidebench record`, or a file if
+    ``edges`` are given. Raises SpecError with what is wrong with either."""
+
+    def operators() -> tuple[OperatorRecording, Edges] | None:
+        if edges:
+            mapping = parse_mapping(columns)
+            times = {name: column for name, column in mapping.items() if name == TIME}
+            return read_graph(source, edges, times, sort=sort)
+        if is_recorded(source) and (Path(source) / OPERATORS).is_file():
+            return read_graph(source, "", {}, sort=sort)
+        return None
+
+    def job() -> Recording:
+        return read_recording(source, parse_mapping(columns), sort=sort)
+
+    of_job, by_operator = all_checked(asked_by, job, operators)
+    return Recorded(of_job, by_operator, bool(edges))
 
 
 def with_operators(job: JobModel, recorded: Recorded) -> JobModel:

@@ -6,7 +6,6 @@ import math
 import sys
 from contextlib import AbstractContextManager
 from dataclasses import astuple, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,7 +22,6 @@ if TYPE_CHECKING:
     from include.advise.operators import JobGraph
     from include.advise.ranking import PolicyRow
     from include.advise.times import ScalingTimes
-    from include.workloads.recordings import Recording
 
 Map = Annotated[
     str, typer.Option("--map", help="Columns: time=timestamp,rate=requests@per_min, ...")
@@ -71,7 +69,7 @@ def backtest(  # noqa: PLR0913  options of a command
     from include.advise.case import read_book
     from include.advise.job import fit, with_times
     from include.advise.objective import parse_objective
-    from include.advise.recorded import Recorded, recorded_operators, with_operators
+    from include.advise.recorded import read_recorded, with_operators
     from include.advise.request import AdviceRequest, require_values
     from include.experiment.options import parsed_options
     from include.workloads.recordings import parse_mapping, read_recording
@@ -85,22 +83,16 @@ def backtest(  # noqa: PLR0913  options of a command
         policy(controller, settings)
         return settings
 
-    def recordings() -> tuple[Recording, Recording]:
-        mapping = parse_mapping(columns) if columns else {}
-        reads = (partial(read_recording, path, mapping, sort=sort) for path in (fitted, against))
-        known, test = all_checked("backtest", *reads)
-        return known, test
-
-    _, latency, controller_options, (known, test), operators, book = all_checked(
+    _, latency, controller_options, known, test, book = all_checked(
         "backtest",
         lambda: require_values(asked, "backtest", lambda name: f"--{name.replace('_', '-')}"),
         lambda: parse_objective(objective),
         checked_options,
-        recordings,
-        lambda: recorded_operators(fitted, edges, columns, sort),
+        lambda: read_recorded("backtest", fitted, columns, edges, sort=sort),
+        lambda: read_recording(against, parse_mapping(columns), sort=sort),
         lambda: read_book(prices),
     )
-    job = with_operators(fit(known), Recorded(known, operators, bool(edges)))
+    job = with_operators(fit(known.job), known)
     result = held_against(
         with_times(job, start_up_s, restart_s),
         replace(test, instances_per_host=per_host or test.instances_per_host),
@@ -109,7 +101,7 @@ def backtest(  # noqa: PLR0913  options of a command
         objective=latency,
         behind_items=lag_above,
     )
-    for doubt in doubts(result.job, known, test):
+    for doubt in doubts(result.job, known.job, test):
         typer.echo(f"warning: {doubt}", err=True)
     typer.echo(backtest_table(result))
 
@@ -283,8 +275,7 @@ def operators(
     from include.advise.operators import fit_operators, read_graph
     from include.workloads.recordings import parse_mapping
 
-    mapping = parse_mapping(columns) if columns else {}
-    graph = fit_operators(*read_graph(recording, edges, mapping, sort=sort))
+    graph = fit_operators(*read_graph(recording, edges, parse_mapping(columns), sort=sort))
     spec = write_graph(graph, out)
     for line in graph_lines(graph):
         typer.echo(line)

@@ -212,10 +212,7 @@ def _recorded(
     from include.workloads.recordings import LOADS, evenly, parse_mapping, read_recording
     from include.workloads.recordings.mapping import ALIASES
 
-    if isinstance(mapping, tuple):
-        columns = dict(mapping)
-    else:
-        columns = parse_mapping(mapping) if mapping else {}
+    columns = dict(mapping) if isinstance(mapping, tuple) else parse_mapping(mapping)
     recording = read_recording(path, columns)
     mapped = {ALIASES.get(signal, signal) for signal in columns}
     loads = sorted(LOADS, key=lambda load: load not in mapped)  # what is mapped comes first

@@ -32,7 +32,7 @@ AT = 1_600_000_000.0
 def read(tmp_path: Path, content: bytes | str, mapping: str = "", file: str = "a.csv") -> Recording:
     path = tmp_path / file
     path.write_bytes(content.encode() if isinstance(content, str) else content)
-    return read_recording(str(path), parse_mapping(mapping) if mapping else {})
+    return read_recording(str(path), parse_mapping(mapping))
 
 
 def values(recording: Recording) -> dict[str, list[float | None]]:

@@ -57,12 +57,13 @@ class Reads:
 
 def parse_mapping(text: str) -> dict[str, str]:
     """The mapping of ``time=timestamp,rate=sum(rate(x[1m]))``: commas in brackets do not part it.
+    No text maps nothing.
 
     Raises SpecError for an entry that is no ``name=column`` and for a name that comes twice.
     """
     mapping: dict[str, str] = {}
     problems = []
-    for entry in _entries(text):
+    for entry in _entries(text) if text else ():
         match = _ENTRY.match(entry)
         if not match or not entry[match.end() :].strip():
             problems.append(f"{entry.strip()!r} maps nothing; write rate=COLUMN or time=COLUMN")
