@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,7 +18,10 @@ from include.runs.advice import NO_CHANGES, Advice, advice_rows
 from include.runs.loop import Loop, Tick
 from include.runs.trace import decision_rows
 from include.testbeds.base import ACTS
+from include.testbeds.snapshots import packed, unpacked
 
+VERSION = 1
+"""Of what a snapshot has of the memories."""
 FAILED = "advisors_failed"
 """In the summary of a window, where an advisor did."""
 
@@ -97,34 +99,21 @@ class Session:
             who: memory_adapter(memory.__class__).dump_python(memory, mode="json")
             for who, memory in self.memories.items()
         }
-        arrays = {"memory": _packed(plain.pop(ACTS))}
-        if plain:
-            arrays["advisors"] = _packed(plain)
-        return {**arrays, **self.loop.testbed.snapshot()}
+        memories = packed({"memories": plain}, VERSION)
+        return {"memories": memories, **self.loop.testbed.snapshot()}
 
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
         """Continue from a snapshot of the same run."""
-        plain = {ACTS: _unpacked(arrays["memory"])}
-        if self.loop.advisors:
-            plain |= _unpacked(arrays["advisors"])
+        self.loop.testbed.restore(arrays)
+        plain = unpacked(arrays["memories"], VERSION)["memories"]
         self.memories = {
             who: memory_adapter(memory.__class__).validate_python(plain[who])
             for who, memory in self.memories.items()
         }
-        self.loop.testbed.restore(arrays)
 
     def close(self) -> None:
         """Let go of what this process holds; what is leased stays for the next one."""
         self.loop.testbed.close()
-
-
-def _packed(plain: Any) -> np.ndarray:
-    text = json.dumps(plain, sort_keys=True, separators=(",", ":")).encode()
-    return np.frombuffer(text, dtype=np.uint8)
-
-
-def _unpacked(array: np.ndarray) -> Any:
-    return json.loads(array.tobytes())
 
 
 def _failures(advice: Mapping[str, Sequence[Any]]) -> dict[str, dict[str, str]]:
