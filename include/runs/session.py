@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -12,11 +12,22 @@ from include.controllers.base import Setting
 from include.controllers.building import memory_adapter
 from include.controllers.deployment import first_deployment
 from include.experiment.run import Run
-from include.model.cluster import Changes
+from include.model.cluster import Changes, operator_of
 from include.model.compliance import LEVELS
+from include.model.decision import (
+    ACTION_NAMES,
+    LeaseHost,
+    MigrateInstance,
+    Outcome,
+    ProlongLease,
+    Reasoned,
+    ReleaseHost,
+    StartInstance,
+    StopInstance,
+)
 from include.runs.advice import NO_CHANGES, Advice, advice_rows
 from include.runs.loop import Loop, Tick
-from include.runs.trace import decision_rows
+from include.runs.measurements.rows import DecisionRow
 from include.testbeds.base import ACTS
 from include.testbeds.snapshots import packed, unpacked
 
@@ -64,7 +75,7 @@ class Session:
             changes = turn.acted.changes if turn.acted and turn.advice else NO_CHANGES
             advice += [(asked, changes) for asked in turn.advice]
             self.memories = turn.memories
-        tables = {"decision": decision_rows(ticks)}
+        tables = {"decision": _decision_rows(ticks)}
         if self.loop.advisors:
             tables["advice"] = advice_rows(advice, self.setting.topology.operator_names)
         return tables
@@ -114,6 +125,49 @@ class Session:
     def close(self) -> None:
         """Let go of what this process holds; what is leased stays for the next one."""
         self.loop.testbed.close()
+
+
+def _decision_rows(ticks: Iterable[Tick]) -> dict[str, list[Any]]:
+    """Columns of the table ``decision``: one row per action, or one that says why to wait."""
+    rows = [row for tick in ticks for row in _rows(tick)]
+    return {field.name: [getattr(row, field.name) for row in rows] for field in fields(DecisionRow)}
+
+
+def _rows(tick: Tick) -> Iterable[DecisionRow]:
+    now_s = tick.observed.now_s
+    if not tick.outcomes:
+        why = tick.decided
+        yield DecisionRow(now_s, 0, "wait", "", "", "", True, why.reason, why.because, "")
+    for step, (decided, outcome) in enumerate(zip(tick.decided.steps, tick.outcomes, strict=True)):
+        yield _row(step, decided, outcome, tick)
+
+
+def _row(step: int, decided: Reasoned, outcome: Outcome, tick: Tick) -> DecisionRow:
+    action, subject = outcome.action, outcome.subject
+    match action:
+        case StartInstance():
+            host = action.host
+        case StopInstance():
+            instance = tick.observed.instances.get(action.instance)
+            subject, host = subject or action.instance, instance.host if instance else ""
+        case MigrateInstance():
+            subject, host = subject or action.instance, action.host
+        case LeaseHost():
+            host = subject
+        case ProlongLease() | ReleaseHost():
+            host = subject = action.host
+    return DecisionRow(
+        tick.observed.now_s,
+        step,
+        ACTION_NAMES[type(action)],
+        operator_of(action, tick.observed),
+        subject,
+        host,
+        outcome.accepted,
+        decided.reason,
+        decided.because,
+        outcome.detail,
+    )
 
 
 def _failures(advice: Mapping[str, Sequence[Any]]) -> dict[str, dict[str, str]]:
