@@ -68,7 +68,7 @@ def process():
 def state(flink, process):
     """Three slots, an instance of each operator in them, and time passes."""
     state = FlinkState(configured(), FlinkCalibration(slots_per_host=3))
-    state.fleet.hosts[1] = a_host(pid=process.pid, born=process.born, up_s=0.0)
+    state.fleet.hosts[1] = a_host(process=process, up_s=0.0)
     for number, operator in enumerate(OPERATORS, start=1):
         order(state, number, operator, runs=True)
         subtask_of(state.folder, operator)
@@ -143,7 +143,7 @@ def test_a_rescale_is_held_up_whose_checkpoint_could_not_begin_most_of_the_time(
 
 def test_what_already_runs_elsewhere_stays_ready_when_its_host_is_lost(flink, state):
     """Flink started the job without host-2 before it was missed, so no other start is to come."""
-    state.fleet.hosts[2] = a_host(2, pid=2**30, born=1, up_s=0.0)
+    state.fleet.hosts[2] = a_host(2, process=DetachedProcess(2**30, 1), up_s=0.0)
     for one in state.fleet.instances.values():
         one.ready_s = 0.0
     state.fleet.instances[2].host = 2
@@ -155,8 +155,7 @@ def test_what_already_runs_elsewhere_stays_ready_when_its_host_is_lost(flink, st
 
 def test_a_host_that_is_released_and_empty_ends_before_the_job_starts_again(flink, state, process):
     """Else Flink may fill it, and nobody moves what runs there."""
-    running = {"pid": process.pid, "born": process.born, "up_s": 0.0}
-    state.fleet.hosts[2] = a_host(2, releasing=True, **running)
+    state.fleet.hosts[2] = a_host(2, releasing=True, process=process, up_s=0.0)
     order(state, 4, "front")
     ends = []
     settler = FlinkReconciler(state)

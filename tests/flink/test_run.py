@@ -125,7 +125,7 @@ def test_a_job_manager_that_dies_and_a_host_that_hangs_lose_nothing():
         graph = run.state.graph
         run.until(lambda: run.state.graph != graph)
         run.settle()
-        os.kill(run.state.fleet.hosts[2].pid, signal.SIGSTOP)
+        os.kill(run.state.fleet.hosts[2].process.pid, signal.SIGSTOP)
         run.until(lambda: run.state.fleet.hosts[2].ended, within_s=90)
         run.settle()
         run.finish()
@@ -159,7 +159,7 @@ def test_thousands_of_items_that_wait_slow_nothing_down():
     config = configured(topology=line, queue="heap", rate=2000, emits_s=5, duration_s=70,
                         service_cv=1.5)  # fmt: skip
     with flink_run(config, (("front", "back", "end"),)) as run:
-        pid = run.state.fleet.hosts[1].pid
+        pid = run.state.fleet.hosts[1].process.pid
         began_s = cpu_s(pid)
         run.testbed.advance_to(30)
         assert cpu_s(pid) - began_s < 12  # 3 s; with a timer for each item 28 s

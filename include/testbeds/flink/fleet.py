@@ -7,25 +7,20 @@ from dataclasses import dataclass
 
 from include.testbeds.fleet import Fleet
 from include.testbeds.live.fleet import LeasedHost, OrderedInstance
-from include.testbeds.live.processes import DetachedProcess
+from include.testbeds.live.processes import NOT_STARTED, DetachedProcess
 
 
 @dataclass(slots=True, kw_only=True)
 class FlinkHost(LeasedHost):
-    """A TaskManager of the host's name; ``pid`` 0 until it was started."""
+    """A TaskManager of the host's name."""
 
-    pid: int = 0
-    born: int = 0
+    process: DetachedProcess = NOT_STARTED
     up_s: float | None = None
 
     @property
     def up(self) -> bool:
         """Whether it is registered, and its boot is over."""
         return self.up_s is not None
-
-    @property
-    def process(self) -> DetachedProcess:
-        return DetachedProcess(self.pid, self.born)
 
 
 @dataclass(slots=True, kw_only=True)

@@ -276,7 +276,7 @@ class FlinkMonitor:
             if not burns and here and not any(instance.name in busy for instance in here):
                 continue  # the job has started since: nobody was read before
             if burns:
-                reading.cpu_s[host.name] = cpu_s(host.pid)
+                reading.cpu_s[host.name] = cpu_s(host.process.pid)
                 last = before.cpu_s.get(host.name)
                 if last is None or passed_s <= 0:
                     continue

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from signal import SIGKILL
 
 from include.files.whole import changed_s
@@ -52,7 +51,7 @@ def give_back_run(run: str) -> None:
     """
     with ThreadPoolExecutor(AT_ONCE) as pool:
         for process in processes_of(run).values():
-            pool.submit(partial(process.end, first=SIGKILL))
+            pool.submit(process.end, first=SIGKILL)
     if left := processes_of(run):
         named = ", ".join(f"{name} (pid {process.pid})" for name, process in left.items())
         raise TestbedError(

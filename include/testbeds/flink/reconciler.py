@@ -12,8 +12,7 @@ import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from functools import partial
-from signal import SIGKILL
+from signal import SIGKILL, SIGTERM
 
 from include.files.whole import write_bytes
 from include.model.errors import TestbedError
@@ -129,7 +128,7 @@ class FlinkReconciler:
 
     def _read_registered(self) -> None:
         """Who is registered, at most once a second while nothing boots."""
-        booting = any(not host.up and host.pid for host in self._state.fleet.leased())
+        booting = any(not host.up and host.process.pid for host in self._state.fleet.leased())
         now = time.monotonic()
         if now - self._registered_at < (0.0 if booting else 1.0):
             return
@@ -147,7 +146,7 @@ class FlinkReconciler:
         limits, scale = state.calibration, state.clock.scale
         boot_s = limits.host_boot_s[0] if host.ordered_s > 0 else 0.0
         due_s = host.ordered_s + boot_s
-        if not host.pid:
+        if not host.process.pid:
             if now_s >= due_s - AHEAD_S * scale and self._planned():
                 self._boot(host)
         elif not host.process.alive:
@@ -184,10 +183,9 @@ class FlinkReconciler:
     def _boot(self, host: FlinkHost) -> None:
         state = self._state
         slots = slots_of(state.config, state.calibration)
-        process = state.cluster.start_task_manager(
+        host.process = state.cluster.start_task_manager(
             host.name, slots, heap_mb(state.config, state.calibration)
         )
-        host.pid, host.born = process.pid, process.born
         state.save()
 
     def _lose(self, host: FlinkHost, event: str, why: str) -> None:
@@ -214,9 +212,7 @@ class FlinkReconciler:
 
     def _end(self, host: FlinkHost, *, at_once: bool = False) -> None:
         host.ended_s = self._state.now_s()
-        if host.pid:
-            end = partial(host.process.end, first=SIGKILL) if at_once else host.process.end
-            self._pool.submit(end)
+        self._pool.submit(host.process.end, first=SIGKILL if at_once else SIGTERM)
 
     def _end_released(self) -> None:
         state = self._state

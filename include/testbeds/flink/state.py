@@ -15,7 +15,7 @@ from include.testbeds.flink.installation import flink_state, installation
 from include.testbeds.flink.instances import Starts
 from include.testbeds.flink.rest import Rest
 from include.testbeds.live.files import HEARTBEAT
-from include.testbeds.live.processes import DetachedProcess
+from include.testbeds.live.processes import NOT_STARTED, DetachedProcess
 from include.testbeds.live.reading import LiveReading
 from include.testbeds.live.record import RunRecord
 
@@ -106,8 +106,8 @@ class FlinkState(RunRecord[FlinkHost, FlinkInstance]):
     fleet: FlinkFleet = field(default_factory=FlinkFleet)
     reading: FlinkReading = field(default_factory=FlinkReading)
     ports: Ports = field(default_factory=lambda: Ports(0, 0))
-    job_manager: DetachedProcess = field(default_factory=lambda: DetachedProcess(0, 0))
-    provider: DetachedProcess = field(default_factory=lambda: DetachedProcess(0, 0))
+    job_manager: DetachedProcess = NOT_STARTED
+    provider: DetachedProcess = NOT_STARTED
     graph: str = ""
     """The start of the job that was settled last."""
     names: dict[str, dict[str, list[str]]] = field(default_factory=dict)

@@ -68,6 +68,9 @@ class DetachedProcess:
                 os.killpg(self.pid, number)
 
 
+NOT_STARTED = DetachedProcess(0, 0)
+
+
 def _born(pid: int) -> int:
     """Start time in clock ticks since boot; 0 if the process does not exist or is dead."""
     fields = process_stat(pid)
