@@ -27,6 +27,7 @@ from include.model.errors import (
     TestbedNotReady,
 )
 from include.model.topology import Edge
+from include.testbeds.flink.installation import flink_state
 from include.testbeds.live import broker, clock
 from include.testbeds.live import testbed as testbeds
 from include.testbeds.live.calibration import PARAMETERS
@@ -140,10 +141,12 @@ def test_a_wait_ends_in_time_however_long_it_takes_to_look_after_the_run(monkeyp
     assert now_s == [pytest.approx(2.0)]
 
 
-def test_a_state_folder_is_the_same_from_everywhere(tmp_path, monkeypatch):
+@pytest.mark.parametrize("folder", [live_state, flink_state])
+def test_a_state_folder_is_the_same_from_everywhere(tmp_path, monkeypatch, folder):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("TIDEBENCH_LIVE_STATE", "state")
-    assert live_state() == tmp_path / "state"
+    for name in ("LIVE", "FLINK"):
+        monkeypatch.setenv(f"TIDEBENCH_{name}_STATE", "state")
+    assert folder() == tmp_path / "state"
 
 
 def test_a_journal_hands_over_once_and_mends_what_a_crash_cut(tmp_path):

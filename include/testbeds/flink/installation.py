@@ -9,23 +9,20 @@ from functools import cache
 from pathlib import Path
 
 from include.model.errors import SetupError
+from include.testbeds.live.files import state_folder
 
 VERSION = "2.2.1"
 WHEEL = f"apache_flink_libraries-{VERSION}-py2.py3-none-any.whl"
 WHEEL_SHA256 = "74dc5546fbd9add8fbcdf1222a237e09491f9b80296241aef8676ec56f8e686e"
 WHEEL_MB = 313
-REPOSITORY = Path(__file__).resolve().parents[3]
 RPC = "flink-rpc-akka.jar"
 """In Flink's own jar, which copies it out at every start of a process."""
 SOURCES = Path(__file__).parent / "java"
 
 
 def flink_state() -> Path:
-    """Where Flink and the folders of runs are: TIDEBENCH_FLINK_STATE, or var/.flink.
-
-    No experiment can have that name, so none has its folder there.
-    """
-    return Path(os.environ.get("TIDEBENCH_FLINK_STATE") or REPOSITORY / "var" / ".flink")
+    """Where Flink and the folders of runs are."""
+    return state_folder("TIDEBENCH_FLINK_STATE", ".flink")
 
 
 @cache

@@ -20,13 +20,16 @@ ORIGIN = "origin.json"
 """File in the run's folder with the testbed and the origin of its hosts."""
 
 
-def live_state() -> Path:
-    """The state directory of `infra/live`: TIDEBENCH_LIVE_STATE, or var/.live.
-
-    No experiment can have that name, so its folder is never in there.
+def state_folder(variable: str, name: str) -> Path:
+    """What the variable says, or var/<name>; with a name that no experiment can have, so that none
+    has its folder there. Absolute, because processes that are started work in another directory.
     """
-    # Absolute, because the data provider works in another directory.
-    return Path(os.environ.get("TIDEBENCH_LIVE_STATE") or REPOSITORY / "var" / ".live").absolute()
+    return Path(os.environ.get(variable) or REPOSITORY / "var" / name).absolute()
+
+
+def live_state() -> Path:
+    """The state directory of `infra/live`."""
+    return state_folder("TIDEBENCH_LIVE_STATE", ".live")
 
 
 def run_folder(run: str) -> Path:
