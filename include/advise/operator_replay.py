@@ -90,17 +90,13 @@ class _SlotTestbed(FlowTestbed):
     of_each: bool = field(init=False, default=False)
 
     def start(self, operator: str, host: VirtualHost) -> VirtualInstance:
-        serving = [instance for instance in self.fleet.instances.values() if instance.serves]
-        if self.of_each:
-            serving = [instance for instance in serving if instance.operator == operator]
-        if len(serving) >= self.most:
+        if len(self.fleet.serving(operator if self.of_each else "")) >= self.most:
             raise TestbedError(f"all {self.most} slots are taken")
         return FlowTestbed.start(self, operator, host)
 
     def stop(self, one: VirtualInstance, serves_s: float) -> None:
         """An engine keeps the last instance of an operator, where another one was refused."""
-        others = (each for each in self.fleet.instances.values() if each is not one)
-        if not any(each.serves and each.operator == one.operator for each in others):
+        if all(each is one for each in self.fleet.serving(one.operator)):
             raise TestbedError(f"{one.operator} keeps its last instance")
         FlowTestbed.stop(self, one, serves_s)
 

@@ -86,10 +86,14 @@ class Fleet(Generic[H, I]):
         """Instances that hold a place on the host, stopping ones included."""
         return [instance for instance in self.instances.values() if instance.host == number]
 
-    def replaced_by(self, number: int) -> list[I]:
-        """Instances that serve until instance ``number`` is ready."""
+    def serving(self, operator: str = "") -> list[I]:
+        """Instances that serve, of one operator or of all."""
         return [
             instance
             for instance in self.instances.values()
-            if instance.serves and instance.successor == number
+            if instance.serves and operator in ("", instance.operator)
         ]
+
+    def replaced_by(self, number: int) -> list[I]:
+        """Instances that serve until instance ``number`` is ready."""
+        return [instance for instance in self.serving() if instance.successor == number]

@@ -23,8 +23,8 @@ from include.testbeds.flink.placement import heap_mb
 from include.testbeds.flink.reap import give_back_run
 from include.testbeds.flink.reconciler import FlinkReconciler
 from include.testbeds.flink.state import PROVIDER, FlinkState, kept_logs
+from include.testbeds.live.reading import operator_samples
 from include.testbeds.live.real_time import DEPLOY_WITHIN_S, LEAD_S, RealTimeTestbed, Watch
-from include.testbeds.live.samples import operator_samples
 from include.testbeds.virtual.key_groups import KEY_GROUPS
 
 
@@ -138,15 +138,11 @@ class FlinkTestbed(RealTimeTestbed[FlinkHost, FlinkInstance]):
         state, reading = self._state, self._state.reading
         since_us = before.get("wall", {}).get("us", state.clock.started_us)
         passed_s = (reading.wall_us - since_us) / 1e6 * state.clock.scale
-        serving = [
-            one
-            for one in state.fleet.instances.values()
-            if one.operator == name and one.serves and one.ready_s is not None
-        ]
-        if passed_s <= 0 or not serving:
+        ready = [one for one in state.fleet.serving(name) if one.ready_s is not None]
+        if passed_s <= 0 or not ready:
             return None
         busy_s: float = reading.busy_s[name] - before.get("busy_s", {}).get(name, 0.0)
-        share: float = busy_s / passed_s / len(serving)
+        share: float = busy_s / passed_s / len(ready)
         return round(min(1.0, max(0.0, share)), 4)
 
     def _look(self, by: str) -> tuple[Observation, Watch]:

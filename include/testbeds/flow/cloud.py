@@ -71,8 +71,7 @@ class FlowCloud(VirtualCloud):
         settings = self.calibration.restart
         if changes_us and (settings or self.calibration.rescale):
             if rescale := self.calibration.rescale:
-                instances = sum(instance.serves for instance in self.fleet.instances.values())
-                down_us = us(rescale.gap(self.draws, self.restarts, instances))
+                down_us = us(rescale.gap(self.draws, self.restarts, len(self.fleet.serving())))
             elif settings:
                 down_us = self.draws.between_us("down", str(self.restarts), settings.down_s)
             for one in stops:

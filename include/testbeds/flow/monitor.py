@@ -120,7 +120,7 @@ class FlowMonitor(VirtualMonitor):
 
     def _read_queues(self, now_us: int, fleet: VirtualFleet) -> None:
         size = len(self.names)
-        running = [one for one in fleet.instances.values() if one.serves]
+        running = fleet.serving()
         started = np.bincount([one.row for one in running], minlength=size)
         ready = np.bincount([one.row for one in running if one.ready_us <= now_us], minlength=size)
         waiting = self.queues.waiting_items()

@@ -127,7 +127,7 @@ class WholeJob(StoredState):
             del self.joins_us[number]
             for old in fleet.replaced_by(number):
                 old.successor, old.stopped_us = 0, now_us
-        runs = sum(one.serves for one in fleet.instances.values()) - len(self.joins_us)
+        runs = len(fleet.serving()) - len(self.joins_us)
         goes_on_us, checkpoint_us = checkpoint
         gap_us = checkpoint_us + us(self.settings.gap(self.cloud.draws, self.rescales, runs))
         self.up_us, self.asked_us = now_us + gap_us, -1
@@ -155,7 +155,7 @@ class WholeJob(StoredState):
         slots = config.flavor.capacity.slots(config.topology.operators)
         up = [host for host in fleet.leased() if host.up_us <= now_us]
         hosts = sorted(up, key=lambda host: (host.releasing, host.number))
-        runs = [one for one in fleet.instances.values() if one.serves and one.ready_us < LATER_US]
+        runs = [one for one in fleet.serving() if one.ready_us < LATER_US]
         for place, one in enumerate(sorted(runs, key=lambda one: one.number)):
             one.host = hosts[min(place // slots, len(hosts) - 1)].number
             slot = self.network.slot(one.row, one.number)
