@@ -103,7 +103,7 @@ def test_an_item_whose_row_comes_late_is_told_once(state, monkeypatch):
     rows = [(0, number, *(second_us,) * 3, second_us + 1000 * number) for number in range(1, 4)]
     told = []
     for whole, now_us in ((1, second_us + 2500), (2, second_us + 2600), (3, second_us + 5000)):
-        monkeypatch.setattr("include.testbeds.flink.monitor.now_us", lambda now_us=now_us: now_us)
+        monkeypatch.setattr("include.testbeds.live.reading.now_us", lambda now_us=now_us: now_us)
         path = write_rows(state.folder, "front", 1, rows[:whole])
         os.utime(path, (now_us / 1e6, now_us / 1e6))
         monitor.read(5.0)

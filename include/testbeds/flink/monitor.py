@@ -6,11 +6,9 @@ import os
 import time
 from collections import Counter, defaultdict
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 
 from include.files.whole import changed_s
-from include.model.compliance import LEVELS
 from include.model.errors import TestbedError
 from include.testbeds.flink.instances import (
     LAG_MS,
@@ -29,7 +27,7 @@ from include.testbeds.flink.rows import ItemRow, RowFile, bounds_of, counts, row
 from include.testbeds.flink.state import FlinkReading, FlinkState
 from include.testbeds.live.operators.wire import now_us
 from include.testbeds.live.processes import process_stat
-from include.testbeds.live.samples import busy_share
+from include.testbeds.live.reading import busy_share
 
 TICKS_S = os.sysconf("SC_CLK_TCK")
 LAST_CHECKPOINT_WITHIN_S = 60.0
@@ -42,8 +40,6 @@ class FlinkMonitor:
 
     def __init__(self, state: FlinkState) -> None:
         self._state = state
-        topology, twice = state.config.topology, dict(LEVELS)["near_real_time"]
-        self._late_ms = {op.name: twice * op.slo_ms for op in topology.operators}
         self._schedules = schedules_of(state.config)
         self._restarts = RestartRows(state)
         self._rows_read: dict[Path, int] = {}
@@ -52,9 +48,7 @@ class FlinkMonitor:
 
     def read(self, time_s: float) -> None:
         state, before = self._state, self._state.reading
-        reading = FlinkReading(**{**asdict(before), "time_s": time_s, "missed": False})
-        reading.wall_us = now_us()
-        state.reading = reading
+        state.reading = reading = before.next(time_s)
         start = newest_whole(state.starts.look(), state.operators)
         lines = {each: line for each in start.subtasks if (line := counted(each)) is not None}
         queues = self._read_counts(lines, reading, before)
@@ -96,7 +90,7 @@ class FlinkMonitor:
                 left = [n[edge.origin] * edge.items_out // edge.items_in for n in (emitted, due)]
                 sent[edge.target] += left[1]
                 pending[edge.target] += left[1] - left[0]
-        serving = [one for one in state.fleet.instances.values() if one.serves]
+        serving = state.fleet.serving()
         running = Counter(one.operator for one in serving)
         ready = Counter(one.operator for one in serving if one.ready_s is not None)
         queues = []
@@ -194,7 +188,7 @@ class FlinkMonitor:
         for name, rows in new.items():
             rows.sort(key=lambda row: row.done_us)
             durations_ms = [(row.done_us - row.sent_us) / 1000 * scale for row in rows]
-            reading.record(name, durations_ms, self._late_ms[name])
+            reading.record(state.config.topology.operator[name], durations_ms)
 
     def _hand_over(self) -> Counter[str]:
         """Keep rows that are certain to count: a checkpoint after them is complete.

@@ -5,18 +5,15 @@ from __future__ import annotations
 import math
 from collections import Counter
 from contextlib import suppress
-from dataclasses import asdict
 
 import redis
 
-from include.model.compliance import LEVELS
 from include.model.errors import TestbedError
 from include.testbeds.live.broker import TROUBLE, why_blocked
 from include.testbeds.live.hosts.provider import Usage
-from include.testbeds.live.operators.wire import Sample, now_us
-from include.testbeds.live.reading import LiveReading
+from include.testbeds.live.operators.wire import Sample
+from include.testbeds.live.reading import LiveReading, busy_share
 from include.testbeds.live.replay import ReplayProcess, plan_of, targets_of
-from include.testbeds.live.samples import busy_share
 from include.testbeds.live.shared_state import ItemCounts
 from include.testbeds.live.state import RunState
 
@@ -30,16 +27,12 @@ class LiveMonitor:
 
     def __init__(self, state: RunState) -> None:
         self._state = state
-        topology, twice = state.config.topology, dict(LEVELS)["near_real_time"]
-        self._targets = targets_of(topology)
-        self._late_ms = {op.name: twice * op.slo_ms for op in topology.operators}
+        self._targets = targets_of(state.config.topology)
 
     def read(self, time_s: float) -> None:
         """Raises TestbedError if the broker blocks publishers for longer than BLOCKED_FOR_S."""
         state, before = self._state, self._state.reading
-        reading = LiveReading(**{**asdict(before), "time_s": time_s, "missed": False})
-        reading.wall_us = now_us()
-        state.reading = reading
+        state.reading = reading = before.next(time_s)
         try:
             self._read_items(reading, before)
         except (*TROUBLE, redis.RedisError) as error:
@@ -70,7 +63,7 @@ class LiveMonitor:
         state.arrivals(reading.time_s, new)
 
     def _keep(self, samples: list[Sample], reading: LiveReading) -> None:
-        state = self._state
+        state, operators = self._state, self._state.config.topology.operator
         rows = []
         for sample in samples:
             done_s = round(state.clock.at(sample.done_us), 6)
@@ -82,15 +75,12 @@ class LiveMonitor:
                 rows.append((*about, duration_ms, wait_ms, age_ms, sample.number))
         state.journal.append("processing_duration", rows)
         for sample in sorted(samples, key=lambda sample: sample.done_us):
-            name = sample.operator
-            reading.record(name, [sample.duration_ms], self._late_ms[name])
+            reading.record(operators[sample.operator], [sample.duration_ms])
 
     def _keep_queues(self, counts: ItemCounts, reading: LiveReading, before: LiveReading) -> None:
-        instances = [
-            instance for instance in self._state.fleet.instances.values() if instance.serves
-        ]
-        running = Counter(instance.operator for instance in instances)
-        ready = Counter(instance.operator for instance in instances if instance.ready_s is not None)
+        serving = self._state.fleet.serving()
+        running = Counter(one.operator for one in serving)
+        ready = Counter(one.operator for one in serving if one.ready_s is not None)
         rows = []
         for name in self._state.config.topology.operator_names:
             was = (before.arrived.get(name, 0), before.completed.get(name, 0))

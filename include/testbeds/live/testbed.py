@@ -19,10 +19,10 @@ from include.testbeds.live.give_back import give_back
 from include.testbeds.live.hosts.local.hosts import LocalHosts
 from include.testbeds.live.hosts.provider import HostProvider
 from include.testbeds.live.monitor import LiveMonitor
+from include.testbeds.live.reading import observed_of, operator_samples
 from include.testbeds.live.real_time import DEPLOY_WITHIN_S, LEAD_S, RealTimeTestbed, Watch
 from include.testbeds.live.reconciler import LiveReconciler
 from include.testbeds.live.replay import ReplayProcess, plan_of
-from include.testbeds.live.samples import observed_of, operator_samples
 from include.testbeds.live.services import START, image_of
 from include.testbeds.live.state import RunState
 
