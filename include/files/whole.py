@@ -1,8 +1,8 @@
 """Files and folders that are there completely or not at all.
 
-Nothing is synced to the disk here: a spec gives everything again, and whoever reads compares
-SHA-256 or measures anew, so a power cut costs time only. What cannot be had again is synced
-(synced.py; the journal of a live run syncs itself).
+Little is synced to the disk: a spec gives everything again, and whoever reads compares SHA-256 or
+measures anew, so a power cut costs time only. What cannot be had again is (`write_synced`; the
+journal of a live run syncs itself).
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -72,6 +73,33 @@ def require_writable(path: Path) -> None:
         draft = sibling(path, "draft")
         draft.touch()
         draft.unlink()
+
+
+def write_synced(path: Path, content: bytes) -> None:
+    """Write a whole file or nothing; returns when it is on disk.
+
+    Raises SetupError when it cannot be written, or synced.
+    """
+    with new_file(path) as draft, draft.open("xb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    try:
+        sync_names(path.parent)
+    except OSError as error:
+        raise SetupError(
+            f"{path} is written, but {path.parent} cannot be synced to the disk "
+            f"({error.strerror}); try again, or a power cut may take it back"
+        ) from error
+
+
+def sync_names(folder: Path) -> None:
+    """A file that was synced is lost all the same while its name is not on disk."""
+    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(opened)
+    finally:
+        os.close(opened)
 
 
 def make_folder(folder: Path) -> None:

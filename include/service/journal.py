@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from include.files.synced import sync_names
+from include.files.whole import sync_names
 from include.model.errors import SetupError, StoreError
 from include.service.clock import Timestamp
 from include.service.history import (

@@ -6,8 +6,7 @@ import json
 from datetime import UTC, datetime
 from pathlib import Path
 
-from include.files.synced import write_synced
-from include.files.whole import json_bytes
+from include.files.whole import json_bytes, write_synced
 from include.model.errors import SetupError
 
 FILE = "paused.json"

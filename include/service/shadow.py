@@ -26,8 +26,7 @@ from include.controllers.building import build_checked, memory_adapter
 from include.experiment.options import checked_options, option_types
 from include.experiment.problems import registration_problems
 from include.files.appended import AppendedRows, whole_lines
-from include.files.synced import write_synced
-from include.files.whole import json_bytes, read_json
+from include.files.whole import json_bytes, read_json, write_synced
 from include.model.errors import SpecError, StoreError, all_checked
 from include.model.observation import Observation
 from include.runs.advice import Advice, ask, reasons_of
