@@ -18,7 +18,7 @@ from include.model.decision import LeaseHost, StartInstance, StopInstance
 from include.testbeds.base import ACTS
 from include.testbeds.live.calibration import PARAMETERS
 from include.testbeds.live.reading import LiveReading, observed_of, operator_samples
-from include.testbeds.virtual.busy import BusyMeter
+from include.testbeds.virtual.monitor import BusyMeter
 from include.testing.builders import SMALL, a_topology, an_operator, decision
 from tests.builders import a_config, resumed, run_spec, seen_at, started
 
