@@ -28,10 +28,9 @@ from include.model.errors import (
 )
 from include.model.topology import Edge
 from include.testbeds.flink.installation import flink_state
-from include.testbeds.live import broker, clock
+from include.testbeds.live import broker, record
 from include.testbeds.live import testbed as testbeds
 from include.testbeds.live.calibration import PARAMETERS
-from include.testbeds.live.clock import Clock
 from include.testbeds.live.files import REPOSITORY, live_state, run_folder
 from include.testbeds.live.fleet import LiveFleet, LiveHost, LiveInstance
 from include.testbeds.live.hosts.local import hosts
@@ -39,7 +38,7 @@ from include.testbeds.live.hosts.local.hosts import leases_of, take_number
 from include.testbeds.live.operators.wire import now_us
 from include.testbeds.live.processes import DetachedProcess
 from include.testbeds.live.reading import LiveReading
-from include.testbeds.live.record import COLUMNS, Journal
+from include.testbeds.live.record import COLUMNS, Clock, Journal
 from include.testbeds.live.services import Services
 from include.testbeds.live.shared_state import ItemCounts
 from include.testbeds.live.testbed import LiveTestbed
@@ -135,7 +134,7 @@ def test_a_wait_ends_in_time_however_long_it_takes_to_look_after_the_run(monkeyp
         pass_time(0.3)
         return 1.0
 
-    monkeypatch.setattr(clock, "now_us", lambda: round(1e6 * (100 + now_s[0])))
+    monkeypatch.setattr(record, "now_us", lambda: round(1e6 * (100 + now_s[0])))
     monkeypatch.setattr("time.sleep", pass_time)
     Clock(started_us=100_000_000).wait_until(2.0, look_after)
     assert now_s == [pytest.approx(2.0)]

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Generic, TypeVar, get_type_hints
@@ -14,7 +16,6 @@ from pydantic import TypeAdapter
 from include.files.whole import write_json
 from include.testbeds.base import TestbedConfig
 from include.testbeds.fleet import Fleet
-from include.testbeds.live.clock import Clock
 from include.testbeds.live.files import read_json
 from include.testbeds.live.fleet import LeasedHost, OrderedInstance
 from include.testbeds.live.operators.wire import now_us
@@ -95,6 +96,33 @@ def _columns(table: str, rows: list[list[Any]]) -> dict[str, list[Any]]:
         for i, name in enumerate(COLUMNS[table].split())
         if name != "number"
     }
+
+
+@dataclass(slots=True)
+class Clock:
+    """Converts wall time to seconds of the run.
+
+    Second 0 is ``started_us`` (microseconds since 1970; 0: not begun). With ``scale`` 2 an hour
+    of the run takes half an hour.
+    """
+
+    started_us: int = 0
+    scale: float = 1.0
+
+    def now_s(self) -> float:
+        """Seconds since the run began; 0 before."""
+        return max(0.0, self.at(now_us())) if self.started_us else 0.0
+
+    def at(self, us: int) -> float:
+        """Second of the run at a wall time."""
+        return (us - self.started_us) / 1e6 * self.scale
+
+    def wait_until(self, t_s: float, meanwhile: Callable[[], float]) -> None:
+        """Wait until ``t_s``, calling ``meanwhile``, which returns the seconds to its next call."""
+        while self.at(now_us()) < t_s:
+            rest_s = meanwhile()
+            left_s = (t_s - self.at(now_us())) / self.scale  # after what took its time, too
+            time.sleep(max(0.0, min(rest_s, left_s)))
 
 
 H = TypeVar("H", bound=LeasedHost)

@@ -10,10 +10,10 @@ from pathlib import Path
 from include.files.whole import write_json
 from include.model.topology import Topology
 from include.testbeds.base import TestbedConfig
-from include.testbeds.live.clock import Clock
 from include.testbeds.live.files import REPOSITORY, read_json, run_folder
 from include.testbeds.live.processes import DetachedProcess
 from include.testbeds.live.provider.plan import ProviderPlan, Stream
+from include.testbeds.live.record import Clock
 
 SELDOM = 50
 """Readings per warning if the topology does not give it: Table 2, 50:1."""
