@@ -31,6 +31,9 @@ def spelled(pattern: str, how: str) -> AfterValidator:
     return AfterValidator(checked)
 
 
+Positive = Annotated[float, Field(gt=0)]
+NotNegative = Annotated[float, Field(ge=0)]
+Share = Annotated[float, Field(ge=0, le=1)]
 Name = Annotated[str, spelled("[a-z0-9_]+", "use small letters, digits and _")]
 
 
@@ -75,7 +78,7 @@ class SourceFile(Bounded, Strict):
     """A source; units as in :class:`~include.model.topology.Source`."""
 
     label: str
-    items_per_level: float = Field(gt=0)
+    items_per_level: Positive
     size_bytes: int = Field(default=0, ge=0)
 
 
@@ -91,14 +94,14 @@ class OperatorFile(Bounded, Strict):
     """An operator. A core has 1024 ``cpu_shares``."""
 
     label: str
-    slo_ms: float = Field(gt=0)
-    cpu_shares: float = Field(gt=0)
-    memory_mb: float = Field(gt=0)
-    storage_mb: float = Field(default=0.0, ge=0)
+    slo_ms: Positive
+    cpu_shares: Positive
+    memory_mb: Positive
+    storage_mb: NotNegative = 0.0
     stateful: bool = False
-    state_mb: float = Field(default=0.0, ge=0)
+    state_mb: NotNegative = 0.0
     instances: int = Field(default=1, ge=1)
-    service_ms: float | None = Field(default=None, gt=0)
+    service_ms: Positive | None = None
     runs_in: str = ""
     high_volume: bool = False
     keyed: KeyedFile | None = None
@@ -148,7 +151,7 @@ class TopologyFile(Bounded, Strict):
 
     name: Name
     level_unit: str = "level"
-    emission_period_s: float = Field(gt=0)
+    emission_period_s: Positive
     sources: dict[str, SourceFile]
     operators: dict[str, OperatorFile]
     edges: list[EdgeFile]
@@ -173,12 +176,12 @@ class TenantFile(Bounded, Strict):
     count: int = Field(default=1, ge=1)
     intent: IntentFile | None = None
     arrivals: dict[str, Any] = {}
-    joins_s: float = Field(default=0.0, ge=0)
-    rate: float = Field(default=1.0, gt=0)
+    joins_s: NotNegative = 0.0
+    rate: Positive = 1.0
     """Factor on the items of the topology's sources."""
     instances: int | dict[str, int] = {}
     """Instances at the start, for all operators or by operator."""
-    service_scale: float = Field(default=1.0, gt=0)
+    service_scale: Positive = 1.0
     operators: dict[str, dict[str, Any]] = {}
     """Fields of single operators that override the topology's."""
 

@@ -10,8 +10,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from include.model.errors import SpecError
 from include.model.topology import Topology
 from include.testbeds.calibrations import Parameters, calibration_folders, service_times
-from include.testbeds.live.calibration import NoFaults, NotNegative, Positive, real_time_problems
-from include.workloads.topology_file import Bounded
+from include.testbeds.live.calibration import NoFaults, real_time_problems
+from include.workloads.topology_file import Bounded, NotNegative, Positive
 
 FOLDERS = calibration_folders("flink", Path(__file__).parent)
 

@@ -9,7 +9,8 @@ from pydantic import AfterValidator, Field
 
 from include.testbeds.calibrations import LaterSettings, Parameters, calibration_folders
 from include.testbeds.virtual import calibration as virtual
-from include.testbeds.virtual.calibration import Bounds, NotNegative, Positive, Share
+from include.testbeds.virtual.calibration import Bounds
+from include.workloads.topology_file import NotNegative, Positive, Share
 
 FOLDERS = calibration_folders("flow", Path(__file__).parent)
 

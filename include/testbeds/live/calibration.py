@@ -11,11 +11,9 @@ from include.model.errors import SpecError
 from include.model.topology import Topology
 from include.testbeds.calibrations import Parameters, calibration_folders, service_times
 from include.testbeds.live.operators.settings import MONITOR, RUN_PATTERN
-from include.workloads.topology_file import Bounded
+from include.workloads.topology_file import Bounded, NotNegative, Positive
 
 FOLDERS = calibration_folders("live", Path(__file__).parent)
-Positive = Annotated[float, Field(gt=0)]
-NotNegative = Annotated[float, Field(ge=0)]
 
 
 class LiveCalibration(Bounded, BaseModel):

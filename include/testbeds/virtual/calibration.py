@@ -16,7 +16,7 @@ from include.testbeds.calibrations import (
     calibration_folders,
     service_times,
 )
-from include.workloads.topology_file import Bounded
+from include.workloads.topology_file import Bounded, NotNegative, Positive, Share
 
 if TYPE_CHECKING:
     from include.testbeds.virtual.draws import Draws
@@ -32,9 +32,6 @@ def _in_order(bounds: tuple[float, float]) -> tuple[float, float]:
 
 
 Bounds = Annotated[tuple[float, float], AfterValidator(_in_order)]
-Positive = Annotated[float, Field(gt=0)]
-NotNegative = Annotated[float, Field(ge=0)]
-Share = Annotated[float, Field(ge=0, le=1)]
 MOST_PER_HOUR = 3600
 
 

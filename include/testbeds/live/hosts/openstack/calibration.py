@@ -8,7 +8,8 @@ from typing import Annotated
 from pydantic import Field
 
 from include.testbeds.calibrations import Parameters, calibration_folders
-from include.testbeds.live.calibration import LiveCalibration, NoFaults, Positive
+from include.testbeds.live.calibration import LiveCalibration, NoFaults
+from include.workloads.topology_file import Positive
 
 FOLDERS = calibration_folders("openstack", Path(__file__).parent)
 
