@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.optimize import isotonic_regression
 
-from include.advise.operators import JobGraph
+from include.advise.operators import SETTLED, JobGraph
 from include.advise.readings import (
     LOAD_WINDOW_S,
     STEP_S,
@@ -40,8 +40,6 @@ LEAST_INSTANCES = 0.5
 PEAK, STEADY = 90.0, 99.0
 """Percentiles that count as capacity: of the highest readings after restarts, or of all readings
 where there are too few restarts."""
-SETTLED = 99.9
-"""Percentile of the load of an instance up to which its CPU counts as recorded."""
 LEAST_PLANNED = 1e-3
 TAKES_S = 15.0
 """From the decision to an instance that works, where neither recording nor user tells."""
