@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from msgspec import structs
 
@@ -108,17 +107,10 @@ class FlinkTestbed(RealTimeTestbed[FlinkHost, FlinkInstance]):
     # --------------------------------------------------------------- reading
 
     def _operators(self, before: Watch) -> tuple[Mapping[str, OperatorSample], Watch]:
-        state, reading = self._state, self._state.reading
-        now: dict[str, dict[str, Any]] = {
-            "arrived": reading.arrived,
-            "completed": reading.completed,
-            "recorded": reading.recorded,
-            "late": reading.late,
-            "busy_s": reading.busy_s,
-            "wall": {"us": reading.wall_us},
-        }
-        samples = operator_samples(state.config.topology, reading, before)
-        return {name: self._of_engine(one, before) for name, one in samples.items()}, now
+        reading = self._state.reading
+        samples = operator_samples(self._state.config.topology, reading, before)
+        seen = {name: self._of_engine(one, before) for name, one in samples.items()}
+        return seen, reading.counted("busy_s")
 
     def _of_engine(self, sample: OperatorSample, before: Watch) -> OperatorSample:
         """With what an engine says beside what a broker does."""

@@ -59,6 +59,11 @@ class LiveReading:
         last = self.durations_ms.get(name, [])
         self.durations_ms[name] = [*last, *durations_ms][-LAST_DURATIONS:]
 
+    def counted(self, busy: str) -> dict[str, dict[str, Any]]:
+        """Counters from which an observer takes differences at its next look, with one of busy."""
+        names = ("arrived", "completed", "recorded", "late", busy)
+        return {"wall": {"us": self.wall_us}, **{name: getattr(self, name) for name in names}}
+
 
 def observed_of(
     reading: LiveReading,
@@ -71,20 +76,11 @@ def observed_of(
     A second observation of the same reading keeps the busy shares. ``scale``: seconds of the run
     per second of wall time.
     """
-    wall = {"us": reading.wall_us}
-    busy = None
-    if wall != before.get("wall"):
-        passed_s = (reading.wall_us - before.get("wall", wall)["us"]) / 1e6 * scale
+    now, busy = reading.counted("busy_of"), dict(before.get("busy", {}))
+    if now["wall"] != before.get("wall"):
+        passed_s = (reading.wall_us - before.get("wall", now["wall"])["us"]) / 1e6 * scale
         busy = busy_shares(reading.busy_of, before.get("busy_of", {}), passed_s, instances)
-    return {
-        "arrived": reading.arrived,
-        "completed": reading.completed,
-        "recorded": reading.recorded,
-        "late": reading.late,
-        "busy_of": reading.busy_of,
-        "wall": wall,
-        "busy": dict(before.get("busy", {})) if busy is None else busy,
-    }
+    return {**now, "busy": busy}
 
 
 def busy_shares(
