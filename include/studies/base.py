@@ -12,8 +12,7 @@ from enum import StrEnum
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from statistics import fmean, stdev
-from typing import Any, NamedTuple
+from typing import Any
 
 import yaml
 from pydantic import TypeAdapter, ValidationError
@@ -22,6 +21,7 @@ from include.experiment.spec import RunSpec, Seeds, load_spec
 from include.files.whole import csv_text
 from include.model.errors import SpecError
 from include.results.reports.comparison import PublishedFigure
+from include.results.reports.statistics import mean_of
 from include.results.tables.catalogue import PUBLISHED
 from include.results.tables.measured import measured_rows
 from include.results.tables.staged import Row, gathered, read_staged
@@ -250,19 +250,6 @@ def ask(predicate: Predicate, *of: Any) -> tuple[ClaimOutcome, str]:
     except NotKnown:
         return ClaimOutcome.UNKNOWN, ""
     return ClaimOutcome.HOLDS if holds else ClaimOutcome.FAILS, numbers
-
-
-class CellMean(NamedTuple):
-    """The mean of one value per run; sigma is the sample standard deviation, 0 for a single run."""
-
-    mean: float
-    sigma: float
-    runs: int
-
-
-def mean_of(samples: Sequence[float]) -> CellMean:
-    """Of at least one value."""
-    return CellMean(fmean(samples), stdev(samples) if len(samples) > 1 else 0.0, len(samples))
 
 
 def cells_of(values: Iterable[CellValue], workload: str = "scenario") -> list[Row]:

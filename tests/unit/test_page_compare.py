@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from itertools import pairwise
 from pathlib import Path
@@ -12,9 +11,10 @@ import pytest
 
 from include.results.reports.database import Publication, sent_rows
 from include.results.reports.results import Query, Row
+from include.results.reports.statistics import Mean, mean_of
 from tests.builders_staged import tables_of
 from tidebench.page import render
-from tidebench.page.better import Mean, direction_of, mean_of, verdict_of
+from tidebench.page.better import direction_of, verdict_of
 from tidebench.page.cases import BY_CASE, BY_RUN, cases_of, labels_of, way_of
 from tidebench.page.compare import TABLES, Line, compared
 from tidebench.page.curves import MOST_POINTS, curves_of
@@ -69,13 +69,6 @@ def test_labels_tell_every_curve_apart() -> None:
 )  # fmt: skip
 def test_a_quantity_has_a_direction_or_none(name: str, direction: int) -> None:
     assert direction_of(name) == direction
-
-
-def test_a_mean_has_the_interval_of_students_t() -> None:
-    mean = mean_of([1.0, 2.0, 3.0])
-    assert (mean.mean, mean.sigma) == (2.0, 1.0)
-    assert mean.half == pytest.approx(4.302652729911275 / math.sqrt(3)), "t of 2 degrees, 0.975"
-    assert mean_of([5.0]).half is None
 
 
 def test_one_seed_cannot_tell_better_from_worse() -> None:

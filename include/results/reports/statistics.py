@@ -1,10 +1,14 @@
-"""What needs the t distribution: intervals and p values, added to the small table comparison."""
+"""What needs the t distribution: intervals and p values of means over a few runs.
+
+``stdtr`` and ``stdtrit`` are the cdf and ppf of ``scipy.stats.t``, which takes seconds to import.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from statistics import fmean, stdev
+from typing import Any, NamedTuple
 
 CONFIDENCE = 0.95
 STATISTICS_COLUMNS = (
@@ -12,6 +16,34 @@ STATISTICS_COLUMNS = (
     "other_mean", "difference", "difference_sigma", "ci95_low", "ci95_high", "paired_p",
     "welch_t", "welch_df", "welch_p", "cohens_d", "hedges_g",
 )  # fmt: skip
+
+
+class Mean(NamedTuple):
+    """The mean of one value per run; sigma is the sample standard deviation, 0 for a single run."""
+
+    mean: float
+    sigma: float
+    runs: int
+
+    @property
+    def half(self) -> float | None:
+        """Half its 95 % confidence interval; None for a single run."""
+        return half_interval(self.sigma, self.runs)
+
+
+def mean_of(values: Sequence[float]) -> Mean:
+    """Of at least one value."""
+    sigma = stdev(map(float, values)) if len(values) > 1 else 0.0
+    return Mean(fmean(values), sigma, len(values))
+
+
+def welch_p(one: Mean, other: Mean) -> float:
+    """Two-sided p of Welch's t-test of two means over several runs; 1 or 0 where nothing varies."""
+    first, second = (mean.sigma**2 / mean.runs for mean in (one, other))
+    if not first + second:
+        return float(one.mean == other.mean)
+    freedom = (first + second) ** 2 / (first**2 / (one.runs - 1) + second**2 / (other.runs - 1))
+    return _p_of((one.mean - other.mean) / math.sqrt(first + second), freedom)
 
 
 def with_intervals(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -22,14 +54,19 @@ def with_intervals(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     ``welch_p`` is the two-sided p value of Welch's test.
     """
     return [
-        {**dict.fromkeys(STATISTICS_COLUMNS), **row, **_paired(row), "welch_p": _welch_p(row)}
+        {
+            **dict.fromkeys(STATISTICS_COLUMNS),
+            **row,
+            **_paired(row),
+            "welch_p": None if row["welch_t"] is None else _p_of(row["welch_t"], row["welch_df"]),
+        }
         for row in rows
     ]
 
 
 def half_interval(sigma: float | None, runs: int) -> float | None:
     """Half the 95 % confidence interval of a mean over few runs; None where there is one run."""
-    from scipy.special import stdtrit  # t.ppf of scipy.stats, which takes seconds to import
+    from scipy.special import stdtrit
 
     if sigma is None or runs < 2:
         return None
@@ -37,19 +74,15 @@ def half_interval(sigma: float | None, runs: int) -> float | None:
 
 
 def _paired(row: Mapping[str, Any]) -> dict[str, float | None]:
-    from scipy.stats import t
-
     difference, sigma, pairs = row["difference"], row["difference_sigma"], row["pairs"]
     if (half := half_interval(sigma, pairs)) is None:
         return {"ci95_low": None, "ci95_high": None, "paired_p": None}
     error = sigma / math.sqrt(pairs)
-    p_value = float(2 * t.sf(abs(difference) / error, pairs - 1)) if sigma > 0 else None
+    p_value = _p_of(difference / error, pairs - 1) if sigma > 0 else None
     return {"ci95_low": difference - half, "ci95_high": difference + half, "paired_p": p_value}
 
 
-def _welch_p(row: Mapping[str, Any]) -> float | None:
-    from scipy.stats import t
+def _p_of(t: float, freedom: float) -> float:
+    from scipy.special import stdtr
 
-    if row["welch_t"] is None or row["welch_df"] is None:
-        return None
-    return float(2 * t.sf(abs(row["welch_t"]), row["welch_df"]))
+    return float(2 * stdtr(freedom, -abs(t)))

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from include.experiment.spec import RunSpec
-from include.studies.base import StudyData, known, mean_of
+from include.results.reports.statistics import mean_of
+from include.studies.base import StudyData, known
 
 OVERLOADED = 0.95
 """A host that uses this share of its CPU or more has no reserve."""

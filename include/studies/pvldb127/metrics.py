@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from include.experiment.spec import RunSpec
+from include.results.reports.statistics import Mean, mean_of
 from include.results.tables.staged import gathered
-from include.studies.base import CellMean, StudyData, known, mean_of
+from include.studies.base import StudyData, known
 from include.studies.pvldb127.published import (
     EVENTS,
     FILTERS,
@@ -39,7 +40,7 @@ class PvldbMetrics:
     curves: Mapping[tuple[str, str], np.ndarray] = field(default_factory=dict)
     asked: tuple[str, ...] = SCENARIOS
 
-    def cell(self, scenario: str, name: str, metric: str) -> CellMean:
+    def cell(self, scenario: str, name: str, metric: str) -> Mean:
         """One cell. Raises NotKnown when it was not measured."""
         return mean_of(known(self.cells, (scenario, name, metric)))
 
@@ -121,12 +122,3 @@ def scaling_events(activities: Mapping[str, Any]) -> int:
     """Decisions that started or stopped instances."""
     rows = zip(activities.get("time_s", ()), activities.get("activity", ()), strict=True)
     return len({(float(t), str(a)) for t, a in rows if a in ("upscaling", "downscaling")})
-
-
-def welch_p(one: tuple[float, float, int], other: tuple[float, float, int]) -> float:
-    """Two-sided p of Welch's t-test of two (mean, sigma, runs); 1 or 0 where nothing varies."""
-    from scipy.stats import ttest_ind_from_stats
-
-    if one[1] == other[1] == 0:
-        return float(one[0] == other[0])
-    return float(ttest_ind_from_stats(*one, *other, equal_var=False).pvalue)

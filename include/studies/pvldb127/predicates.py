@@ -9,8 +9,9 @@ from collections.abc import Callable
 from functools import partial
 from itertools import combinations
 
+from include.results.reports.statistics import welch_p
 from include.studies.base import Answer, NotKnown
-from include.studies.pvldb127.metrics import PvldbMetrics, welch_p
+from include.studies.pvldb127.metrics import PvldbMetrics
 from include.studies.pvldb127.published import (
     EVENTS,
     IMAGE_TIME,

@@ -8,10 +8,11 @@ from itertools import combinations, product
 from typing import Any
 
 from include.experiment.spec import RunSpec
+from include.results.reports.statistics import Mean, welch_p
 from include.studies.base import Cell, CellValue, ClaimCase, Predicate, Study, StudyData, ask
 from include.studies.pvldb127.economy import break_even
 from include.studies.pvldb127.errata import find_errata
-from include.studies.pvldb127.metrics import PvldbMetrics, metrics_of, read_run, welch_p
+from include.studies.pvldb127.metrics import PvldbMetrics, metrics_of, read_run
 from include.studies.pvldb127.published import (
     FILTERS,
     FITTED,
@@ -108,7 +109,7 @@ def welch_tests(metrics: PvldbMetrics) -> Rows:
     for scenario, metric, pair in product(metrics.scenarios(), METRICS, PAIRS):
         own = [metrics.cell(scenario, name, metric) for name in pair]
         figures = [published().get((scenario, name, metric)) for name in pair]
-        printed = [(figure.mean, figure.sigma or 0.0, RUNS) for figure in figures if figure]
+        printed = [Mean(figure.mean, figure.sigma or 0.0, RUNS) for figure in figures if figure]
         rows.append(
             {
                 "scenario": scenario,

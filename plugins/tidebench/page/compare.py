@@ -12,8 +12,9 @@ from fastapi import HTTPException
 
 from include.model.compliance import in_words
 from include.results.reports.results import Row, read_runs
+from include.results.reports.statistics import Mean, mean_of
 from include.results.tables.catalogue import Column, schema_of
-from tidebench.page.better import Mean, as_mean, direction_of, mean_of, verdict_of
+from tidebench.page.better import as_mean, direction_of, verdict_of
 from tidebench.page.cases import BY_CASE, BY_RUN, SeedCase, cases_of, labels_of, way_of
 from tidebench.page.files import files_of
 from tidebench.page.scatter import scatter_of

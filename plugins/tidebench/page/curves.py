@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from include.results.reports.results import Row
-from tidebench.page.better import mean_of
+from include.results.reports.statistics import mean_of
 from tidebench.page.cases import SeedCase, labels_of
 
 TABLE = "timeline"

@@ -10,9 +10,9 @@ from typing import Any
 
 from jinja2 import Environment
 
+from include.results.reports.statistics import Mean
 from include.results.templates import templates_in
 from tidebench.links import PREFIX, airflow_url
-from tidebench.page.better import Mean
 
 PAGE_HEADERS: Mapping[str, str] = {
     "Content-Security-Policy": "default-src 'none'; style-src 'self'; script-src 'self'; "

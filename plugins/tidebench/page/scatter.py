@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tidebench.page.better import Mean, as_mean
+from include.results.reports.statistics import Mean
+from tidebench.page.better import as_mean
 
 COST, SHARE = "strict_total_cost", "strict_near_real_time_compliance_percent"
 WIDTH, LEAST_HEIGHT = 1360, 180
