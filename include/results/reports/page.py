@@ -5,7 +5,6 @@ It has everything in it where runs are few; of many it has the tables and the fi
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import attrgetter, itemgetter
@@ -42,6 +41,7 @@ from include.results.reports.tournament import (
     controller_name,
     is_tournament,
     matches,
+    short_names,
 )
 from include.results.tables.catalogue import PUBLISHED, schema_of
 from include.results.tables.staged import Row, gathered, grouped
@@ -169,16 +169,9 @@ def _bill(tables: Mapping[str, Sequence[Row]]) -> dict[str, Any] | None:
 
 
 def _gaps(tables: Mapping[str, Sequence[Row]]) -> Markup:
-    """The figure of the gaps of all runs by controller; nothing where no gap is known.
-
-    Options are in a name only where a controller has several variants.
-    """
-    variants = {(row["controller"], row["variant"]) for row in tables["runs"]}
-    several = Counter(controller for controller, _ in variants)
-    names = {
-        row["run"]: controller_name(row) if several[row["controller"]] > 1 else row["controller"]
-        for row in tables["runs"]
-    }
+    """The figure of the gaps of all runs by controller; nothing where no gap is known."""
+    shown = short_names({controller_name(row): row["controller"] for row in tables["runs"]})
+    names = {row["run"]: shown[controller_name(row)] for row in tables["runs"]}
     stops = [row for row in tables["rescales"] if row["gap_s"] is not None]
     gaps_s = gathered((names[row["run"]], row["gap_s"]) for row in stops)
     return Markup(rescales.draw_gaps(gaps_s))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -186,6 +187,12 @@ def _match(workload: Workload, rows: Sequence[Row], end_to_end: bool) -> Match:
 def controller_name(row: Mapping[str, Any]) -> str:
     """A controller with its options: ``threshold (scale_up_above_items=500)``."""
     return f"{row['controller']} ({row['variant']})" if row["variant"] else str(row["controller"])
+
+
+def short_names(short_of: Mapping[str, str]) -> dict[str, str]:
+    """Names to those without options, where these do not tell two of one name apart."""
+    count = Counter(short_of.values())
+    return {name: name if count[short] > 1 else short for name, short in short_of.items()}
 
 
 def case_of(row: Row) -> Case:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 from statistics import fmean
@@ -13,6 +13,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from include.files.whole import csv_rows, csv_text
 from include.model.errors import SpecError
+from include.results.reports.tournament import short_names
 from include.results.tables.staged import gathered
 from include.studies.base import plain
 from include.studies.fidelity.comparison import (
@@ -172,7 +173,7 @@ def _orders(orders: Sequence[Order]) -> Iterator[str]:
         return
     titles = " | ".join(FIGURES[name].title for name in RANKED_BY)
     yield f"| load | predicted by | runs | {titles} |\n|---|---|---|" + "--:|" * len(RANKED_BY)
-    short = _names(order.load for order in orders)
+    short = short_names({order.load: order.load.split()[0] for order in orders})
     for (load, by, role), own in gathered(
         ((order.load, order.by, order.role), order) for order in orders
     ).items():
@@ -205,8 +206,8 @@ def _recommendations(made: Sequence[Promise]) -> Iterator[str]:
     titles = "asked, % | promised | measured | hosts, cost | measured"
     yield f"| predicted by | load | seed | controller | {titles} |"
     yield "|---|---|--:|---|---|--:|--:|---|--:|"
-    short = _names(dict.fromkeys(one.load for one in given))
-    names = _names(dict.fromkeys(str(one.controller) for one in given))
+    short = short_names({one.load: one.load.split()[0] for one in given})
+    names = short_names({str(one.controller): str(one.controller).split()[0] for one in given})
     for (by, load, seed, name), promises in gathered(
         ((promise.by, promise.load, promise.seed, str(promise.controller)), promise)
         for promise in given
@@ -227,10 +228,3 @@ def _recommendations(made: Sequence[Promise]) -> Iterator[str]:
 def _bold(text: str, holds: bool | None) -> str:
     """What is beyond a limit stands out."""
     return f"**{text}**" if holds is False else text
-
-
-def _names(labels: Iterable[str]) -> dict[str, str]:
-    """Each label without its options, unless another one has the same name."""
-    name_of = {label: label.split()[0] for label in labels}
-    times = Counter(name_of.values())
-    return {label: name if times[name] == 1 else label for label, name in name_of.items()}

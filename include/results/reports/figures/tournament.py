@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING
 
 from include.results.reports.figures import style
-from include.results.reports.tournament import GROUPS, METRICS, OTHERS, Match, Standing
+from include.results.reports.tournament import GROUPS, METRICS, OTHERS, Match, Standing, short_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,7 +32,9 @@ def draw(matches: Sequence[Match]) -> str:
     """
     groups = _groups(matches)
     lines, titles = _lines(groups)
-    shown = _short(matches)
+    shown = short_names(
+        {each.name: each.controller for match in matches for each in match.standings}
+    )
     rows = max(1, math.ceil(len(matches) / COLUMNS))
     most = max(1, math.ceil(len(matches) / rows))  # five are three and two
     blocks = [matches[at : at + most] for at in range(0, len(matches), most)]
@@ -120,13 +121,6 @@ def unbeaten(place: tuple[float, float], others: Iterable[tuple[float, float]]) 
 def place_of(standing: Standing, quality: str) -> tuple[float, float]:
     """The means of cost and, negative, of ``quality``: lower is better in both."""
     return standing.cells[COST].mean, -standing.cells[quality].mean
-
-
-def _short(matches: Sequence[Match]) -> dict[str, str]:
-    """Names without options where these do not tell two of one controller apart."""
-    every = {each.name: each.controller for match in matches for each in match.standings}
-    count = Counter(every.values())
-    return {name: name if count[of] > 1 else of for name, of in every.items()}
 
 
 def _names(
