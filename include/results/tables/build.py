@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from include.files.whole import new_folder, swap_in, write_bytes
 from include.model.compliance import LEVELS
 from include.model.errors import StoreError
-from include.results.tables.catalogue import INPUT_CHECKS, PUBLISHED, SQL_ROOT, is_by_run
+from include.results.tables.catalogue import INPUT_CHECKS, PUBLISHED, SQL_ROOT, is_by_run, schema_of
 from include.results.tables.covers import read_covers, read_parts
 from include.results.tables.demand import demand_rows
 from include.results.tables.measured import (
@@ -226,6 +226,7 @@ def query_of(table: str) -> str:
     return _SHAPE.get_template(f"tables/{table}/query.sql.j2").render(
         levels=[level for level, _ in LEVELS],
         engines=[name for name, testbed in TESTBEDS.items() if "rescale" in testbed.measures],
+        outcomes=schema_of("outcomes").columns,
         usable_mb={name: flavor.capacity.memory_mb for name, flavor in FLAVORS.items()},
     )
 
