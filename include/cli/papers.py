@@ -15,7 +15,7 @@ from include.studies import ALIASES, STUDIES
 if TYPE_CHECKING:
     from include.controllers.conformance import Conformity
     from include.studies.base import Study
-    from include.studies.results import StudyResults
+    from include.studies.page import StudyResults
 
 LEDGER = "include/controllers/autoscalers/deviations.md"
 

@@ -24,11 +24,10 @@ from include.results.reports.comparison import PublishedFigure
 from include.results.reports.statistics import mean_of
 from include.results.tables.catalogue import PUBLISHED
 from include.results.tables.measured import measured_rows
-from include.results.tables.staged import Row, gathered, read_staged
+from include.results.tables.staged import Row, Rows, gathered, read_staged
 from include.runs.measurements.store import RunStore
-from include.studies.page import on_pattern, why_apart
+from include.studies.page import StudyResults, on_pattern, why_apart
 from include.studies.page import summary as claims_summary
-from include.studies.results import Rows, StudyResults
 from include.workloads.topologies import complaint
 
 Answer = tuple[bool, str]

@@ -19,6 +19,7 @@ from typing import Any
 from include.experiment.spec import RunSpec
 from include.files.whole import read_json, write_json
 from include.model.errors import GateFailed, SpecError, StoreError, unknown_name
+from include.results.tables.staged import Rows
 from include.studies import NIGHT, PART
 from include.studies.base import Study
 from include.studies.drift import (
@@ -30,7 +31,7 @@ from include.studies.drift import (
     set_baseline,
     verdict_of,
 )
-from include.studies.results import Rows, StudyResults
+from include.studies.page import StudyResults
 
 CELLS_NAMED = 20
 """How many cells that moved the reason of a failure names; drift.csv has all of them."""

@@ -3,18 +3,65 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from include.results.tables.staged import Rows
 from include.results.templates import templates_in
-from include.studies.results import PageSection, Rows, StudyResults, Tile
 
 SHOWN_DIGITS = 4
 _OF_A_CLAIM = ("id", "section", "claim", "apart", "because")
 """What the page says of a claim once, or beside whether it holds."""
 _HERE = Path(__file__).parent
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """A figure at the head of a page: how many of how many, and what of."""
+
+    label: str
+    count: int
+    of: int
+    note: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PageSection:
+    """A part of a page: what is said, then figures, then rows, which may be folded away.
+
+    ``name`` is its address; where a CSV file of that name is published, the section links it.
+    ``figures`` are SVG by caption. A row whose ``inside`` is false stands out.
+    """
+
+    name: str
+    title: str
+    text: Sequence[str] = ()
+    figures: Mapping[str, str] = field(default_factory=dict)
+    rows: Rows = ()
+    folded: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudyResults:
+    """Tables by name, ``claims`` first, and what the source itself cannot mean.
+
+    ``sections`` are those of the page behind the claims, ``tiles`` its figures beside theirs. A
+    study that has no sections of its own shows every table. ``drift_sentences`` say what became of
+    each baseline.
+    """
+
+    tables: Mapping[str, Rows]
+    errata: Sequence[str] = ()
+    sections: Sequence[PageSection] = ()
+    tiles: Sequence[Tile] = ()
+    drift_sentences: Sequence[str] = ()
+
+    @property
+    def claims(self) -> Rows:
+        return self.tables["claims"]
 
 
 def render_page(

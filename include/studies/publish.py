@@ -15,9 +15,8 @@ from include.results.tables.staged import read_staged
 from include.runs.measurements.origin import BY_HAND, DagRun
 from include.studies import STUDIES, printed, study_of
 from include.studies.base import Study, StudyData, cells_of
-from include.studies.page import render_page
+from include.studies.page import StudyResults, render_page
 from include.studies.provenance import seen_rows
-from include.studies.results import StudyResults
 
 
 def conclude(

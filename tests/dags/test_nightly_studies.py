@@ -23,7 +23,7 @@ from include.studies.nightly import (
     require_no_drift,
     runs_of_night,
 )
-from include.studies.results import StudyResults
+from include.studies.page import StudyResults
 from tests.dags.ends import execute, fails_for_good
 
 CELL = {

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from include.model.errors import SpecError
+from include.results.tables.staged import Rows
 from include.studies import ALIASES, STUDIES, printed, study_named
 from include.studies.base import ClaimCase, Study, ask, cells_of, known
 from include.studies.fugu.predicates import DAYS
 from include.studies.henge.metrics import HengeMetrics
 from include.studies.preprint.study import PreprintMetrics
 from include.studies.pvldb127.published import SCENARIOS
-from include.studies.results import Rows
 from tests.studies.fugu import test_study as fugu
 from tests.studies.henge import test_claims as henge
 from tests.studies.live import test_study as live

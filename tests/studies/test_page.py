@@ -10,13 +10,15 @@ import pytest
 from include.studies.page import (
     CONTRADICTED,
     FITTED,
+    PageSection,
+    StudyResults,
+    Tile,
     in_words,
     render_page,
     shown,
     summary,
     why_apart,
 )
-from include.studies.results import PageSection, StudyResults, Tile
 
 ORIGIN = {
     "study": "x", "title": "A & B", "seeds": "1, 2", "seen": [], "edition": "e",

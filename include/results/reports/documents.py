@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from include.files.whole import csv_text
 from include.model.compliance import in_words
 from include.results.tables.catalogue import Column, TableSchema
-
-Rows = Sequence[Mapping[str, Any]]
+from include.results.tables.staged import Rows
 
 
 def cell_text(value: Any, column: Column) -> str:

@@ -6,7 +6,7 @@ any time, and figures be handed on only with the files that they were made of.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 Row = dict[str, Any]
+Rows = Sequence[Mapping[str, Any]]
 K = TypeVar("K")
 T = TypeVar("T")
 

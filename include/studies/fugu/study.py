@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from include.experiment.spec import RunSpec
+from include.results.tables.staged import Rows
 from include.studies.base import (
     Cell,
     CellValue,
@@ -20,7 +21,6 @@ from include.studies.base import (
     ask,
 )
 from include.studies.fugu.metrics import METRICS, Case, FuguMetrics, case_of, metrics_of, read_run
-from include.studies.results import Rows
 
 
 class FuguStudy(Study):

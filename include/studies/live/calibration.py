@@ -12,8 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean, median, pstdev
 from typing import NamedTuple
 
-from include.results.tables.staged import gathered
-from include.studies.results import Rows
+from include.results.tables.staged import Rows, gathered
 
 STARTED = re.compile(
     r"ready (?P<ready>[\d.]+) s after the decision(, of which pulling its image took "

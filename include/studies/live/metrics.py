@@ -9,10 +9,9 @@ from statistics import fmean
 from include.experiment.run import Run
 from include.model.compliance import LEVEL_NAMES, LEVELS
 from include.results.tables.measured import measured_rows
-from include.results.tables.staged import Row, gathered
+from include.results.tables.staged import Row, Rows, gathered
 from include.runs.measurements.store import RunStore
 from include.studies.base import NotKnown
-from include.studies.results import Rows
 
 ACTIVITIES = ("upscaling", "downscaling", "migration", "host_leased", "host_released")
 

@@ -7,10 +7,9 @@ from dataclasses import replace
 
 from include.experiment.run import resolve
 from include.experiment.spec import RunSpec
-from include.results.tables.staged import gathered
+from include.results.tables.staged import Rows, gathered
 from include.studies.base import Cell, CellValue, Study, StudyData, runs_of
 from include.studies.live.metrics import LiveMetrics, cell_figures, figures_of
-from include.studies.results import Rows
 
 EXPERIMENT = "live_and_simulated"
 CONTROLLER = "threshold"

@@ -11,13 +11,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from include.results.tables.staged import gathered
+from include.results.tables.staged import Rows, gathered
 from include.studies.peerj141.calibration import FITTED, JUDGING_SEEDS, LIMITS
 from include.studies.peerj141.draws import interval
 from include.studies.peerj141.published import KINDS
 from include.studies.peerj141.specs import controllers
 from include.studies.peerj141.verdict import about
-from include.studies.results import Rows
 
 HELD_OUT_LIMITS = (1.5, 6.0, 6.0)
 """Points, percent of resource and of total cost of what was not fitted."""

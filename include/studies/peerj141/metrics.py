@@ -8,11 +8,10 @@ from functools import cache
 from statistics import correlation, fmean
 from typing import Any
 
-from include.results.tables.staged import gathered
+from include.results.tables.staged import Rows, gathered
 from include.studies.base import known
 from include.studies.peerj141.published import METRICS, published_cells
 from include.studies.peerj141.specs import BTUS_MIN
-from include.studies.results import Rows
 
 Case = tuple[str, str, float]
 """Pattern, policy (btu or threshold) and BTU in minutes."""

@@ -8,7 +8,8 @@ from statistics import fmean
 from typing import Any
 
 from include.results.reports.comparison import PublishedFigure
-from include.results.tables.staged import gathered, grouped
+from include.results.tables.staged import Rows, gathered, grouped
+from include.studies.page import PageSection, Tile
 from include.studies.peerj141.calibration import JUDGING_SEEDS
 from include.studies.peerj141.errata import columns, implied_items
 from include.studies.peerj141.figures import draw_curves, draw_tradeoff, scale_of_curves
@@ -17,7 +18,6 @@ from include.studies.peerj141.metrics import mean_curves
 from include.studies.peerj141.published import METRICS, CellKey, approach_of, published_cells
 from include.studies.peerj141.specs import controllers, patterns
 from include.studies.peerj141.verdict import summary
-from include.studies.results import PageSection, Rows, Tile
 
 CASE = itemgetter("pattern", "controller", "btu_min")
 _LENGTH_MIN = 120

@@ -9,6 +9,7 @@ from typing import Any
 from include.model.errors import GateFailed
 from include.results.reports.comparison import PublishedFigure
 from include.results.reports.statistics import STATISTICS_COLUMNS, with_intervals
+from include.results.tables.staged import Rows
 from include.studies.base import ClaimCase, Predicate, Study, StudyData, ask
 from include.studies.drift import (
     CELL_COLUMNS,
@@ -20,7 +21,7 @@ from include.studies.drift import (
     run_digests,
     verdict_of,
 )
-from include.studies.page import in_words
+from include.studies.page import StudyResults, in_words
 from include.studies.peerj141.errata import find_errata
 from include.studies.peerj141.judgement import JUDGEMENT_COLUMNS, judge, shortfalls
 from include.studies.peerj141.metrics import PeerjMetrics, metrics_of_paper, metrics_of_runs
@@ -29,7 +30,6 @@ from include.studies.peerj141.published import METRICS, approach_of, printed, pu
 from include.studies.peerj141.specs import NAMES, controllers, patterns
 from include.studies.peerj141.verdict import VERDICT_COLUMNS, verdict
 from include.studies.peerj141.verdict import summary as errors_of
-from include.studies.results import Rows, StudyResults
 
 COLUMNS: Mapping[str, Sequence[str]] = {
     "cells": CELL_COLUMNS,

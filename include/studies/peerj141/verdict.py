@@ -9,7 +9,7 @@ from typing import Any
 
 from include.model.errors import GateFailed
 from include.results.reports.comparison import PublishedFigure
-from include.results.tables.staged import Row, gathered
+from include.results.tables.staged import Row, Rows, gathered
 from include.studies.peerj141.draws import interval
 from include.studies.peerj141.errata import HALF_CENT, HALF_POINT, RUNS, find_errata
 from include.studies.peerj141.published import (
@@ -19,7 +19,6 @@ from include.studies.peerj141.published import (
     is_compliance,
     kind_of,
 )
-from include.studies.results import Rows
 
 VERDICT_COLUMNS = (
     "table", "pattern", "controller", "btu_min", "metric", "kind", "unit",

@@ -10,8 +10,9 @@ from typing import Any
 
 from include.experiment.run import resolve
 from include.experiment.spec import RunSpec
-from include.results.tables.staged import gathered
+from include.results.tables.staged import Rows, gathered
 from include.studies.base import Cell, CellValue, ClaimCase, Study, StudyData
+from include.studies.page import StudyResults
 from include.studies.preprint.metrics import figures_of_run
 from include.studies.preprint.predicates import Means
 from include.studies.preprint.published import APPROACHES, printed, printed_of
@@ -21,7 +22,6 @@ from include.studies.preprint.readings import (
     count_error_percent,
     reading_of,
 )
-from include.studies.results import Rows, StudyResults
 
 Figures = Mapping[tuple[str, str], Mapping[str, Sequence[float]]]
 """By pattern and name of the reading: the values of every metric, one per run."""

@@ -9,7 +9,9 @@ from typing import Any
 
 from include.experiment.spec import RunSpec
 from include.results.reports.statistics import Mean, welch_p
+from include.results.tables.staged import Rows
 from include.studies.base import Cell, CellValue, ClaimCase, Predicate, Study, StudyData, ask
+from include.studies.page import StudyResults
 from include.studies.pvldb127.economy import break_even
 from include.studies.pvldb127.errata import find_errata
 from include.studies.pvldb127.metrics import PvldbMetrics, metrics_of, read_run
@@ -24,7 +26,6 @@ from include.studies.pvldb127.published import (
     WITHHELD,
     published,
 )
-from include.studies.results import Rows, StudyResults
 
 PAIRS = tuple(combinations(FILTERS.values(), 2))
 

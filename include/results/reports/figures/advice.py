@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any
 
 from include.results.reports.figures import style
 from include.results.reports.figures.frame import Frame, area, framed, line, step_path
+from include.results.tables.staged import Rows
 
-Rows = Sequence[Mapping[str, Any]]
 _ACTUAL, _ADVISED = "actual_instances", "advised_instances"
 
 

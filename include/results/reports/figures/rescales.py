@@ -12,8 +12,8 @@ from typing import Any
 
 from include.results.reports.figures import style
 from include.results.reports.figures.frame import Frame, area, beyond, framed, line
+from include.results.tables.staged import Rows
 
-Rows = Sequence[Mapping[str, Any]]
 CAUSES = {"controller": style.INSTANCES, "crash": "#c8443a", "engine": style.KEPT}
 _LINES = ("-", "--", ":", "-.")
 _COLOURS = (style.INSTANCES, style.HOSTS, style.WAITING, "#2f9360", "#c8443a", style.LOAD)

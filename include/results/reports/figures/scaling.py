@@ -8,8 +8,8 @@ from typing import Any
 
 from include.results.reports.figures import style
 from include.results.reports.figures.frame import Frame, beyond, framed
+from include.results.tables.staged import Rows
 
-Rows = Sequence[Mapping[str, Any]]
 Series = Sequence[tuple[str, str, str, int]]
 """Column, label, colour, and whether it is drawn upwards or downwards."""
 
