@@ -51,8 +51,7 @@ def _frame(scale: style.Scale, advisors: tuple[str, ...]) -> Frame:
 def _lines(rows: Rows) -> str:
     """What there was as an area, what the advisor would have had as a line above it."""
     actual, advised = (
-        step_path([(row["time_s"] / 60, row[column]) for row in rows])
-        for column in (_ACTUAL, _ADVISED)
+        [(row["time_s"] / 60, row[column]) for row in rows] for column in (_ACTUAL, _ADVISED)
     )
-    there = area(style.INSTANCES, ".35", actual, rows[0]["time_s"] / 60)
-    return there + line(style.HOSTS, 1.5, advised)
+    there = area(style.INSTANCES, ".35", actual)
+    return there + line(style.HOSTS, 1.5, step_path(advised))

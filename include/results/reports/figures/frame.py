@@ -92,9 +92,10 @@ def line(colour: str, width: float, path: str) -> str:
     )
 
 
-def area(colour: str, opacity: str, path: str, begin: float) -> str:
-    """What is between a path, which begins at ``begin``, and 0."""
-    return f'<path fill="{colour}" fill-opacity="{opacity}" d="{path}V0H{begin:g}Z"/>'
+def area(colour: str, opacity: str, points: Sequence[tuple[float, float]]) -> str:
+    """What is between points, in steps, and 0."""
+    path = f"{step_path(points)}V0H{points[0][0]:g}Z"
+    return f'<path fill="{colour}" fill-opacity="{opacity}" d="{path}"/>'
 
 
 def _panel(axis: Axes, width: float, height: float) -> Panel:

@@ -83,11 +83,7 @@ def _area(rows: Rows, top: float) -> str:
         for row in rows
         if row["waiting_items"] is not None
     ]
-    if not points:
-        return ""
-    (begin_min, first), *later = points
-    steps = "".join(f"H{at_min:g}V{waiting:g}" for at_min, waiting in later)
-    return area(style.WAITING, ".35", f"M{begin_min:g} {first:g}{steps}", begin_min)
+    return area(style.WAITING, ".35", points) if points else ""
 
 
 def draw_gaps(gaps_s: Mapping[str, Sequence[float]]) -> str:

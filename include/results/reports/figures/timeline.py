@@ -35,9 +35,9 @@ def draw(run: str, rows: Sequence[Mapping[str, Any]], scale: style.Scale) -> str
     ):
         points = [(row["time_s"] / 60, row[column]) for row in rows if row[column] is not None]
         if points:
-            path = step_path([(minute, min(value, top)) for minute, value in points])
-            below = area(colour, ".22", path, points[0][0])
-            shapes.append(panel.holding(below + line(colour, 1.5, path)))
+            steps = [(minute, min(value, top)) for minute, value in points]
+            below = area(colour, ".22", steps)
+            shapes.append(panel.holding(below + line(colour, 1.5, step_path(steps))))
             furthest = max(value for _, value in points)
             shapes.append(beyond(panel, scale.length_min, top, furthest))
     return frame.filled(run, shapes)
