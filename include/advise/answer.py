@@ -198,9 +198,28 @@ class Answer:
         return self.rows[0]
 
     @property
-    def most_needed(self) -> int:
-        """Instances that the highest load takes when each does the most that was seen."""
-        return int(np.ceil(float(self.case.read.load_per_s.max()) / self.case.job.most_per_s))
+    def too_few(self) -> str:
+        """What to do where the highest load takes more instances than there may be, when each does
+        the most that was seen; empty elsewhere."""
+        needed = ceil(float(self.case.read.load_per_s.max()) / self.case.job.most_per_s)
+        most = self.case.question.conditions.max_instances
+        needs = f"At its highest the load needs {needed} instances, and there may be {most}: "
+        return f"{needs}allow more (--max-instances)." if needed > most else ""
+
+    @property
+    def sentences(self) -> list[str]:
+        """What is said of the recommendation before the ranking."""
+        said = (self.slow_at_rest, self.trade, *self.against, *self.failed)
+        return [text for text in (*said, self.untold, self.too_few, self.seeds_disagree) if text]
+
+    @property
+    def notes(self) -> list[str]:
+        """What is said below the ranking."""
+        notes = [text for text in (self.idle_policies, self.without_margins) if text]
+        if any(row.guessed for row in (*self.rows, *self.idle)):
+            why = "decides by busy time or CPU, and the recording has the other"
+            notes.append(f"* {why}, so it is never recommended.")
+        return notes
 
 
 def advise(case: Case, folder: Path, report: Callable[[str], None] = lambda _: None) -> Answer:

@@ -57,6 +57,11 @@ class PolicyRow:
     share_cheapest: float
 
     @property
+    def cost_span(self) -> str:
+        """From what to what a month may cost."""
+        return f"{self.lowest_cost:,.0f} to {self.highest_cost:,.0f}"
+
+    @property
     def share_span(self) -> str:
         """From what to what the share within the limit may be."""
         return f"{self.lowest_share:.2%} to {self.highest_share:.2%}"

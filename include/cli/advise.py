@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from include.advise.backtest import Backtest, PredictedFigure
     from include.advise.job import JobModel
     from include.advise.operators import JobGraph
-    from include.advise.ranking import PolicyRow
     from include.advise.times import ScalingTimes
 
 Map = Annotated[
@@ -306,46 +305,27 @@ def graph_lines(graph: JobGraph) -> list[str]:
 def advice_table(answer: Answer) -> str:
     """The answer, as the terminal shows it."""
     best, goal = answer.recommended, answer.case.question.objective
-    most = answer.case.question.conditions.max_instances
     if best:
         won = f"{round(best.share_cheapest * best.seeds)} of {best.seeds}"
-        cost = f"{cost_range(best)} {answer.currency} a month; the cheapest with {won} seeds"
+        cost = f"{best.cost_span} {answer.currency} a month; the cheapest with {won} seeds"
         lines = [f"{best.policy} holds {goal} at the lowest cost ({cost})."]
     else:
         lines = [f"No policy is known to hold {goal}."]
-    lines += [text for text in (answer.slow_at_rest, answer.trade) if text]
-    lines += [*answer.against, *answer.failed]
-    lines += [answer.untold] if answer.untold else []
-    if answer.most_needed > most:
-        needed = f"the load needs {answer.most_needed} instances at its highest"
-        lines.append(f"Mind that {needed}, and there may be {most}; raise --max-instances.")
-    if answer.seeds_disagree:
-        lines.append(answer.seeds_disagree)
     cost = f"{answer.currency}/month"
     wide = max(12, len(cost))
     longest = max(24, *(len(row.policy) for row in (answer.as_run, *answer.rows)))
     titles = ("from ... to", "/ bound", "within", "from ... to", "worst hour", "scalings/day")
     head = f"{'policy':<{longest}} {'holds':>12} {cost:>{wide}}"
-    lines += ["", head + " {:>16} {:>8} {:>8} {:>18} {:>11} {:>13}".format(*titles)]
+    head += " {:>16} {:>8} {:>8} {:>18} {:>11} {:>13}".format(*titles)
+    lines += [*answer.sentences, "", head]
     lines += [
         f"{row.policy:<{longest}} {row.holds + '*' * row.guessed:>12} "
-        f"{row.cost_per_month:>{wide},.2f} {cost_range(row):>16} {row.regret:>8.2f} "
+        f"{row.cost_per_month:>{wide},.2f} {row.cost_span:>16} {row.regret:>8.2f} "
         f"{row.share_within:>8.2%} {row.share_span:>18} "
         f"{row.worst_hour_share:>11.2%} {row.scalings_per_day:>13.0f}"
         for row in (answer.as_run, *answer.rows)
     ]
-    lines += [text for text in (answer.idle_policies, answer.without_margins) if text]
-    if any(row.guessed for row in (*answer.rows, *answer.idle)):
-        note = (
-            "decides by busy time or CPU, and the recording has the other, so it is not recommended"
-        )
-        lines.append(f"* {note}")
-    return "\n".join(lines)
-
-
-def cost_range(row: PolicyRow) -> str:
-    """From what to what a month may cost."""
-    return f"{row.lowest_cost:,.0f} to {row.highest_cost:,.0f}"
+    return "\n".join([*lines, *answer.notes])
 
 
 def model_lines(job: JobModel) -> list[str]:
