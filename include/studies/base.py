@@ -20,7 +20,7 @@ from pydantic import TypeAdapter, ValidationError
 from include.experiment.spec import RunSpec, Seeds, load_spec
 from include.files.whole import csv_text
 from include.model.errors import SpecError
-from include.results.reports.comparison import PublishedFigure
+from include.results.reports.comparison import Reference, nothing_printed
 from include.results.reports.statistics import mean_of
 from include.results.tables.catalogue import PUBLISHED
 from include.results.tables.measured import measured_rows
@@ -109,6 +109,8 @@ class Study:
     """The first column of its cells.csv: scenario or pattern."""
     baseline: Path | None = None
     """Cells of results that were looked at, in the columns of cells.csv; results may not drift."""
+    printed: Reference = staticmethod(nothing_printed)
+    """What the source prints about a run, to stand beside it on the page of any experiment."""
 
     @cached_property
     def claims(self) -> Sequence[Mapping[str, Any]]:
@@ -194,12 +196,6 @@ class Study:
                 cells = ([self.cell(column, row[column]) for column in columns] for row in rows)
                 files[f"{name}.csv"] = csv_text(columns, cells)
         return files
-
-    def printed(
-        self, run: Mapping[str, Any], metric: str, btu_min: float
-    ) -> PublishedFigure | None:
-        """What the source prints about a run, to stand beside it on the page of any experiment."""
-        return None
 
     def summary(self, results: StudyResults) -> str:
         """What a terminal shows of its results."""

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from include.model.errors import GateFailed
-from include.results.reports.comparison import PublishedFigure
 from include.results.reports.statistics import STATISTICS_COLUMNS, with_intervals
 from include.results.tables.staged import Rows
 from include.studies.base import ClaimCase, Predicate, Study, StudyData, ask
@@ -50,6 +49,7 @@ class Peerj141Study(Study):
     specs = NAMES
     columns = COLUMNS
     baseline = Path(__file__).with_name("baseline.csv")
+    printed = staticmethod(printed)
 
     def evaluate(self, measured: StudyData) -> StudyResults:
         staged, folder = measured.tables, measured.folder
@@ -105,11 +105,6 @@ class Peerj141Study(Study):
                 return f"{value:g}"
             return f"{value:.4g}" if column.endswith("_p") else f"{value:.{DIGITS}f}"
         return super().cell(column, value)
-
-    def printed(
-        self, run: Mapping[str, Any], metric: str, btu_min: float
-    ) -> PublishedFigure | None:
-        return printed(run, metric, btu_min)
 
     def summary(self, results: StudyResults) -> str:
         """What a terminal shows: errors per pattern and controller, claims, drift."""
