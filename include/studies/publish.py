@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from include.results.quality.gates import check_tables
-from include.results.reports.publish import ALWAYS, Tables, publish, report_files
+from include.results.reports.page import report_files
+from include.results.reports.publish import ALWAYS, Tables, publish
 from include.results.tables.build import build_tables
 from include.results.tables.staged import read_staged
 from include.runs.measurements.origin import BY_HAND, DagRun

@@ -20,12 +20,12 @@ from include.results.reports.figures import (
     tournament,
 )
 from include.results.reports.figures.frame import RUN
-from include.results.reports.page import pages
+from include.results.reports.page import report_files
 from include.results.reports.tournament import Cell, Match, Standing
 from include.results.tables.catalogue import PUBLISHED
 from include.results.tables.staged import read_staged
 from include.studies.peerj141.figures import draw_curves, draw_tradeoff, scale_of_curves
-from tests.builders_staged import ORIGIN, VERDICT, stage, tables_of
+from tests.builders_staged import ORIGIN, VERDICT, change, restage, stage, tables_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -52,7 +52,6 @@ def drawn(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[Limits]]:
 
 def test_runs_of_one_page_share_their_axes(tmp_path: Path, drawn: dict[str, list[Limits]]) -> None:
     folder = stage(tmp_path, "calm")
-    tables = {table: read_staged(folder, table) for table in PUBLISHED}
     busy = tables_of("busy", controller="threshold")
     busy["runs"][0]["duration_min"] = 6.0
     busy["timeline"][3] |= {"hosts": 20, "waiting_items": 9000}
@@ -61,9 +60,10 @@ def test_runs_of_one_page_share_their_axes(tmp_path: Path, drawn: dict[str, list
     own_workload["runs"][0]["topology"] = "trading_queries"
     own_workload["timeline"][0]["hosts"] = 500
     for table in ("runs", "timeline", "scaling", "compliance", "cost"):
-        tables[table] = [*tables[table], *busy[table], *own_workload[table]]
-    tables["tournament"] = [tables["tournament"][0] | {"metric": "resource_cost"}]
-    dict(pages(tables, VERDICT, ORIGIN))
+        restage(folder, table, [*read_staged(folder, table), *busy[table], *own_workload[table]])
+    change(folder, "tournament", metric="resource_cost")
+    tables = {table: read_staged(folder, table) for table in PUBLISHED}
+    dict(report_files(tables, VERDICT, ORIGIN))
     over_time, elsewhere = drawn["timeline"]  # calm and busy are drawn on the same
     activity, _ = drawn["scaling"]
     assert len(drawn["compliance"]) == 1

@@ -18,7 +18,7 @@ from include.results.reports.comparison import (
 )
 from include.results.reports.figures.bill import PARTS
 from include.results.reports.figures.bill import draw as draw_bill
-from include.results.reports.page import pages
+from include.results.reports.page import report_files
 from include.results.reports.publish import publish
 from include.results.reports.summary import summary
 from include.results.tables.catalogue import PUBLISHED, is_by_run, schema_of
@@ -44,7 +44,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def _page(folder: Path) -> str:
     tables = {table: read_staged(folder, table) for table in PUBLISHED}
-    return dict(pages(tables, VERDICT, ORIGIN, printed))["report.html"]
+    return dict(report_files(tables, VERDICT, ORIGIN, printed))["report.html"]
 
 
 class _Elements(HTMLParser):
@@ -235,7 +235,7 @@ def test_an_engine_that_stopped_has_a_section(page: str, tmp_path: Path) -> None
 def test_ids_are_unique_also_with_several_runs(tmp_path: Path) -> None:
     first, second = stage(tmp_path / "a", "run-a"), stage(tmp_path / "b", "run-b")
     tables = {t: read_staged(first, t) + read_staged(second, t) for t in PUBLISHED}
-    page = dict(pages(tables, VERDICT, ORIGIN))["report.html"]
+    page = dict(report_files(tables, VERDICT, ORIGIN))["report.html"]
     ids = [attributes["id"] for _, attributes in _Elements(page).seen if "id" in attributes]
     assert len(ids) == len(set(ids)) > 20
     assert page.count("<svg") == 8
@@ -244,10 +244,10 @@ def test_ids_are_unique_also_with_several_runs(tmp_path: Path) -> None:
 
 def test_of_several_cases_the_page_begins_with_the_best(tmp_path: Path) -> None:
     tables = _of_many(tmp_path, 1)
-    assert 'class="glance"' not in dict(pages(tables, VERDICT, ORIGIN))["report.html"]
+    assert 'class="glance"' not in dict(report_files(tables, VERDICT, ORIGIN))["report.html"]
     (first,) = [row for row in tables["tournament"] if row["metric"] == "strict_total_cost"]
     tables["tournament"] = [first, first | {"controller": "tide", "mean": first["mean"] - 1}]
-    page = dict(pages(tables, VERDICT, ORIGIN))["report.html"]
+    page = dict(report_files(tables, VERDICT, ORIGIN))["report.html"]
     table = page[page.index('class="glance"') :].partition("</table>")[0]
     assert re.findall(r'<th scope="row">(\w+)', table) == ["tide", first["controller"]]
 
@@ -256,7 +256,7 @@ def test_conditions_that_differ_are_named(tmp_path: Path) -> None:
     tables = _of_many(tmp_path, 2)
     for row, conditions in zip(tables["runs"], ("", "calibration=mine"), strict=True):
         row["conditions"] = conditions
-    first = dict(pages(tables, VERDICT, ORIGIN))["report.html"]
+    first = dict(report_files(tables, VERDICT, ORIGIN))["report.html"]
     assert "under 2 conditions: the usual ones; calibration=mine." in first
 
 
@@ -280,13 +280,14 @@ def _of_many(folder: Path, runs: int) -> dict[str, list[Row]]:
 def test_of_many_runs_tables_are_folded_and_figures_elsewhere(
     tmp_path: Path, runs: int, folded: int, drawn: int
 ) -> None:
-    files = dict(pages(_of_many(tmp_path, runs), VERDICT, ORIGIN))
+    files = dict(report_files(_of_many(tmp_path, runs), VERDICT, ORIGIN))
     page = files.pop("report.html")
     assert page.count(f"<summary>all {runs} runs</summary>") == folded
     assert page.count("<svg") == 4 * drawn
     assert page.count("<script>") == (1 if folded else 0)
     assert f"run-{runs - 1}" in page
-    assert len(files) == (runs if folded else 0)
+    of_runs = [name for name in files if name.startswith("runs/")]
+    assert len(of_runs) == (runs if folded else 0)
 
 
 def test_every_one_of_many_runs_has_a_page_of_its_own(tmp_path: Path) -> None:

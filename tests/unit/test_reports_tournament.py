@@ -10,7 +10,7 @@ import pytest
 
 from include.controllers.base import Group
 from include.results.reports.figures import tournament as figure
-from include.results.reports.page import pages
+from include.results.reports.page import report_files
 from include.results.reports.summary import summary
 from include.results.reports.tournament import (
     END_TO_END_SHARE,
@@ -260,7 +260,7 @@ def cup(folder: Path) -> dict[str, list[dict[str, Any]]]:
 
 
 def test_the_page_of_a_tournament_shows_table_and_figure(tmp_path: Path) -> None:
-    page = dict(pages(cup(tmp_path), VERDICT, ORIGIN))["report.html"]
+    page = dict(report_files(cup(tmp_path), VERDICT, ORIGIN))["report.html"]
     assert page.index('<section id="tournament">') < page.index('<section id="run">')
     assert '<td class="n"><b>10.00</b><small>± 1.59</small></td>' in page
     assert '<td class="n">12.00<small>± 1.59</small></td>' in page

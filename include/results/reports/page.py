@@ -1,6 +1,6 @@
-"""report.html: one file that can be mailed, printed and kept.
+"""What every experiment publishes: its tables as text, and report.html, which can be mailed.
 
-It has everything in it where runs are few; of many it has the tables and the first figures.
+The page has everything in it where runs are few; of many it has the tables and the first figures.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from include.results.reports.comparison import (
     cost_unit,
     nothing_printed,
 )
-from include.results.reports.documents import FORMATS, suffixes
+from include.results.reports.documents import FORMATS, WRITERS, suffixes
 from include.results.reports.figures import bill, rescales
 from include.results.reports.figures import tournament as tournament_figure
 from include.results.reports.run_pages import (
@@ -75,7 +75,7 @@ _SPEC_COLUMNS = (
 )
 
 
-def pages(
+def report_files(
     tables: Tables,
     verdict: Mapping[str, Any],
     origin: Mapping[str, Any],
@@ -83,13 +83,17 @@ def pages(
     *,
     end_to_end: bool = False,
 ) -> Iterator[tuple[str, str]]:
-    """Names and texts: report.html and, of many runs, a page for each.
+    """Names and texts: per table CSV, Markdown and LaTeX where somebody may read so many rows, then
+    report.html and, of many runs, a page for each.
 
     Equal arguments give equal texts.
     ``tables`` are the published tables by name, ``verdict`` is verdict.json, ``origin`` says
     experiment, edition, git_commit and versions, ``reference`` what was printed about a run;
     with ``end_to_end`` controllers are ranked and drawn by the age of items.
     """
+    for table, rows in tables.items():
+        for suffix in suffixes(len(rows)):
+            yield f"{table}.{suffix}", WRITERS[suffix](rows, schema_of(table))
     figures, runs = figures_of(tables), tables["runs"]
     shares, costs = compared(tables, reference)
     first = on_first_page(runs)

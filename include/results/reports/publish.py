@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
@@ -14,12 +14,10 @@ from typing import Any
 from include.files.whole import csv_text, digest, new_folder, read_json, swap_in
 from include.model.errors import PublishError
 from include.results.quality.verdict import passed_verdict, verdict_path
-from include.results.reports.comparison import Reference, nothing_printed
 from include.results.reports.crate import write_crate
 from include.results.reports.database import Publication, origins_of, sent_rows
-from include.results.reports.documents import WRITERS, suffixes
-from include.results.reports.page import pages
-from include.results.tables.catalogue import PUBLISHED, schema_of
+from include.results.reports.page import report_files
+from include.results.tables.catalogue import PUBLISHED
 from include.results.tables.staged import SOURCES, Row, read_staged, staged_path
 from include.runs.measurements.origin import BY_HAND, DagRun
 from include.runs.stored import asked_runs
@@ -85,27 +83,6 @@ def publish(
             "folder writable, then publish again. What was published before is unchanged."
         ) from error
     return _files(target)
-
-
-def report_files(
-    tables: Tables,
-    verdict: Mapping[str, Any],
-    origin: Mapping[str, Any],
-    reference: Reference = nothing_printed,
-    *,
-    end_to_end: bool = False,
-) -> Iterator[tuple[str, str]]:
-    """What every experiment publishes: per table CSV, Markdown and LaTeX where somebody may read
-    so many rows, and report.html.
-
-    Of many runs each has a page of its own below ``runs/``.
-    ``reference`` says what was printed elsewhere about a run, to stand beside what is measured;
-    with ``end_to_end`` the page ranks controllers by the age of items.
-    """
-    for table, rows in tables.items():
-        for suffix in suffixes(len(rows)):
-            yield f"{table}.{suffix}", WRITERS[suffix](rows, schema_of(table))
-    yield from pages(tables, verdict, origin, reference, end_to_end=end_to_end)
 
 
 def _files(folder: Path) -> list[Path]:
