@@ -10,18 +10,15 @@ from typing import Annotated, Any
 
 import typer
 
+from include.cli.options import OBJECTIVE, PRICES, Objective, Prices
 from include.cli.service import (
-    OBJECTIVE,
-    PRICES,
     URL,
     Every,
     Job,
     Kept,
     Lasts,
     MaxSlots,
-    Objective,
     Page,
-    Prices,
     common_checks,
     duration_s,
     polling,

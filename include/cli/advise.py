@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from include.cli.interrupt import ends_at_once
-from include.cli.options import number, results_folder
+from include.cli.options import OBJECTIVE, PRICES, Objective, Prices, number, results_folder
 from include.model.errors import SpecError, all_checked, command
 
 if TYPE_CHECKING:
@@ -50,13 +50,15 @@ def backtest(  # noqa: PLR0913  options of a command
     options: Option = None,
     columns: Map = "",
     edges: Edges = "",
-    prices: Annotated[str, typer.Option(help="What was paid there: a price book.")] = "per_second",
+    prices: Annotated[str, typer.Option(help="What was paid there: a price book.")] = PRICES,
     per_host: PerHost = None,
     sort: Sort = False,
-    lag_above: Annotated[float, typer.Option(min=0, help="Lag above which it is behind.")] = 1e4,
+    lag_above: Annotated[
+        float, typer.Option(min=0, callback=number, help="Lag above which it is behind.")
+    ] = 1e4,
     objective: Annotated[
         str, typer.Option(help="The share of records within its limit is compared.")
-    ] = "latency p95 < 2 s",
+    ] = OBJECTIVE,
     seeds: Annotated[int, typer.Option(min=1, max=100, help="Number of replays.")] = 3,
     start_up_s: StartUp = None,
     restart_s: RestartTime = None,
@@ -132,8 +134,8 @@ def backtest_errors(
 
 def advise(  # noqa: PLR0913  options of a command
     recording: Annotated[str, typer.Argument(help="A recording of the job.")],
-    objective: Annotated[str, typer.Option(help="Such as 'latency p95 < 2 s'.")],
-    prices: Annotated[str, typer.Option(help="A price book, by name or file.")] = "per_second",
+    objective: Objective,
+    prices: Prices = PRICES,
     columns: Map = "",
     edges: Edges = "",
     sort: Sort = False,

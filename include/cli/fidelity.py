@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from include.cli.options import Processes
 from include.model.errors import SpecError
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def fidelity(  # noqa: PLR0913  options of a command
         bool, typer.Option(help="Predict anew what the page has; the runs may be gone.")
     ] = False,
     out: Annotated[Path, typer.Option(help="The page; its CSV files go to results/.")] = PAGE,
-    processes: Annotated[int, typer.Option(min=0, help="Worker processes; 0: all CPUs.")] = 0,
+    processes: Processes = 0,
 ) -> None:
     """Compare the simulator with runs that were measured on Flink.
 

@@ -26,6 +26,10 @@ Root = Annotated[
 Database = Annotated[
     str, typer.Option(envvar="TIDEBENCH_DATABASE", help="Results database; SQLite by default.")
 ]
+Processes = Annotated[int, typer.Option(min=0, help="Worker processes; 0: all CPUs.")]
+Prices = Annotated[str, typer.Option(help="A price book, by name or file.")]
+Objective = Annotated[str, typer.Option(help="Such as 'latency p95 < 2 s'.")]
+OBJECTIVE, PRICES = "latency p95 < 2 s", "per_second"
 DEFAULT_ROOT = Path(__file__).resolve().parents[2] / "var"
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from include.cli.options import DEFAULT_ROOT, Database, Root
+from include.cli.options import DEFAULT_ROOT, Database, Processes, Root
 from include.model.errors import GateFailed
 from include.studies import ALIASES, STUDIES
 
@@ -17,15 +17,14 @@ if TYPE_CHECKING:
     from include.studies.base import Study
     from include.studies.page import StudyResults
 
+Seeds = Annotated[str, typer.Option(help="Such as 1,2 or 49-72; default: those of its specs.")]
 LEDGER = "include/controllers/autoscalers/deviations.md"
 
 
 def reproduce(
     root: Root = DEFAULT_ROOT,
-    processes: Annotated[int, typer.Option(min=0, help="Worker processes; 0: all CPUs.")] = 0,
-    seeds: Annotated[
-        str, typer.Option(help="Such as 1,2 or 49-72; default: those of its specs.")
-    ] = "",
+    processes: Processes = 0,
+    seeds: Seeds = "",
     set_baseline: Annotated[
         bool, typer.Option(help="Compare the next reproductions with this one.")
     ] = False,
@@ -53,10 +52,8 @@ def reproduce(
 def paper(
     name: Annotated[str, typer.Argument(help=f"One of {', '.join((*STUDIES, *ALIASES))}.")],
     root: Root = DEFAULT_ROOT,
-    processes: Annotated[int, typer.Option(min=0, help="Worker processes; 0: all CPUs.")] = 0,
-    seeds: Annotated[
-        str, typer.Option(help="Such as 1,2 or 49-72; default: those of its specs.")
-    ] = "",
+    processes: Processes = 0,
+    seeds: Seeds = "",
     database: Database = "",
 ) -> None:
     """Repeat the evaluation of a paper and test each of its claims.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from include.cli.options import number
+from include.cli.options import OBJECTIVE, PRICES, Objective, Prices, number
 from include.model.errors import SpecError, all_checked, command
 
 if TYPE_CHECKING:
@@ -26,13 +26,12 @@ URL = Annotated[
 ]
 Job = Annotated[str, typer.Option(help="The name of the job.")]
 Lasts = Annotated[str, typer.Option("--for", help="How long: 90s, 30m, 2h, 7d; else until ended.")]
-Prices = Annotated[str, typer.Option(help="A price book, by name or file.")]
-Objective = Annotated[str, typer.Option(help="Such as 'latency p95 < 2 s'.")]
-Every = Annotated[float, typer.Option(min=1, max=300, help="Seconds between polls.")]
+Every = Annotated[
+    float, typer.Option(min=1, max=300, callback=number, help="Seconds between polls.")
+]
 MaxSlots = Annotated[int, typer.Option(min=0, help="Most slots; 0: twice those there are.")]
 Page = Annotated[str, typer.Option(help="Serve its page at PORT or HOST:PORT.")]
 Kept = Annotated[Path, typer.Option(help="Folder of its state; an old one is continued.")]
-OBJECTIVE, PRICES = "latency p95 < 2 s", "per_second"
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*(s|m|min|h|d)")
 _SECONDS = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86_400.0}
 
