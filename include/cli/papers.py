@@ -86,7 +86,8 @@ def _conduct(
     mark_asked(root / study.experiment, runs)
     progress = Progress(len(points))
     require_complete(run_batch(points, root, processes=processes or None, report=progress.finished))
-    results = conclude(study, root, runs, database, typer.echo)
+    results = conclude(root / study.experiment, runs, database, say=typer.echo)
+    assert results is not None, "its runs are those of the study"
     typer.echo(f"{study.title}\n{study.summary(results)}")
     for sentence in sentences(read_quarantine(root / study.experiment)):
         typer.echo(sentence)

@@ -37,16 +37,14 @@ def report(
     from include.advise.case import is_advice
     from include.cli.advise import publish_again
     from include.cli.service import verdict
-    from include.results.quality.gates import check_tables
     from include.results.reports.summary import summary
-    from include.results.tables.build import build_tables
     from include.results.tables.quarantine import require_none_left_out
     from include.runs.measurements.locks import REPORT, alone, locked
     from include.runs.measurements.remote_store import is_remote, local_copy, without_secrets
     from include.runs.stages import outdated_runs
     from include.service.verdict import day_of
     from include.studies import printed
-    from include.studies.publish import publish_experiment
+    from include.studies.publish import conclude
 
     if shadow := day_of(Path(folder)):
         state, day = shadow
@@ -65,14 +63,9 @@ def report(
             typer.echo(f"not in this report, because they are being measured: {names}")
         for sentence in outdated_runs(here):
             typer.echo(sentence)
-        root = DEFAULT_ROOT if is_remote(folder) else here.parent
-        typer.echo("building tables ...")
-        build_tables(here, master=master)
-        typer.echo("validating ...")
-        check_tables(here)
-        typer.echo("publishing ...")
-        url = database or f"sqlite:///{root / 'results.db'}"
-        publish_experiment(here, url, end_to_end=end_to_end)
+        if is_remote(folder):
+            database = database or f"sqlite:///{DEFAULT_ROOT / 'results.db'}"
+        conclude(here, (), database, say=typer.echo, master=master, end_to_end=end_to_end)
         text = summary(here, printed, end_to_end=end_to_end)
         typer.echo(text.replace(str(here), without_secrets(folder)) if is_remote(folder) else text)
         require_none_left_out(here)

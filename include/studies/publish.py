@@ -21,24 +21,26 @@ from include.studies.provenance import seen_rows
 
 
 def conclude(
-    study: Study,
-    root: Path,
-    runs: Sequence[str],
+    folder: Path,
+    runs: Sequence[str] = (),
     database_url: str = "",
-    say: Callable[[str], None] = lambda _: None,
-) -> StudyResults:
-    """Build the tables of these runs, check them, judge and publish; DAGs do it in tasks.
+    *,
+    say: Callable[[str], None],
+    master: str = "local[*]",
+    end_to_end: bool = False,
+) -> StudyResults | None:
+    """Build the tables of these runs or of all, check and publish them; DAGs do it in tasks.
 
-    ``database_url`` is the results database, SQLite in ``root`` by default; ``say`` hears of
-    every stage. Raises what the stages raise.
+    ``database_url`` is the results database, SQLite beside ``folder`` by default; ``say`` hears of
+    every stage. Returns the results of a study. Raises what the stages raise.
     """
-    folder = root / study.experiment
     say("building tables ...")
-    build_tables(folder, runs)
+    build_tables(folder, runs, master=master)
     say("validating ...")
     check_tables(folder)
     say("publishing ...")
-    return publish_study(study, folder, database_url or f"sqlite:///{root / 'results.db'}")
+    url = database_url or f"sqlite:///{folder.parent / 'results.db'}"
+    return publish_experiment(folder, url, end_to_end=end_to_end)
 
 
 def evaluate(study: Study, folder: Path) -> StudyResults:
@@ -59,19 +61,19 @@ def measured_in(study: Study, folder: Path) -> StudyData:
 
 def publish_experiment(
     folder: Path, database_url: str, by: DagRun = BY_HAND, *, end_to_end: bool = False
-) -> None:
+) -> StudyResults | None:
     """Publish what any experiment is published as: a study of its own, or the report of its runs.
 
     The report has what the studies' sources print beside what was measured, and ranks controllers
     by the age of items where ``end_to_end`` says so. An experiment that is only called like a
-    study, with none of its runs, is not one.
+    study, with none of its runs, is not one. Returns the results of a study.
     """
     study = study_of(folder.name)
     if study is not None and measured_in(study, folder).runs:
-        publish_study(study, folder, database_url, by)
-    else:
-        files = partial(report_files, reference=printed, end_to_end=end_to_end)
-        publish(folder, database_url, by, files)
+        return publish_study(study, folder, database_url, by)
+    files = partial(report_files, reference=printed, end_to_end=end_to_end)
+    publish(folder, database_url, by, files)
+    return None
 
 
 def publish_study(
