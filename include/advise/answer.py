@@ -38,7 +38,7 @@ from include.advise.ranking import HIGHER_LOAD, PolicyRow, build_ranking
 from include.advise.readings import Readings, median_of
 from include.advise.replay import Replayed
 from include.advise.request import FIXED, AdviceRequest
-from include.files.whole import write_json
+from include.files.whole import read_json, write_json
 from include.model.billing import CloudPriceBook
 from include.model.errors import ControllerFailed, all_checked
 from include.model.host import PriceBook
@@ -269,6 +269,7 @@ def answer_of(case: Case, folder: Path, report: Callable[[str], None] = lambda _
         shown=replayed(case.job, case.read.load_per_s, first, policies[best.policy]),
         what_if=what_if(case, rows[:ASKED_WHAT_IF], report),
         fidelity=(*_fidelity(case.job, case.read), *share_of_recorded(case, as_run)),
+        against=tuple(read_json(against)) if (against := folder / AGAINST).is_file() else (),
         failed=tuple(f"Not ranked: {why}." for why in failed.values()),
     )
 

@@ -241,11 +241,10 @@ def require_all_ranked(answer: Answer) -> None:
 def publish_again(folder: Path) -> None:
     """Rank the replays of an advice, check the ranking, and publish and print the answer."""
     from include.advise.answer import answer_of
-    from include.advise.case import AGAINST, open_case
+    from include.advise.case import open_case
     from include.advise.outcomes import require_replayed
     from include.advise.publish import PAGE
     from include.advise.ranking import build_ranking
-    from include.files.whole import read_json
     from include.service.verdict import publish_verdict
 
     with alone_with_advice(folder):
@@ -253,8 +252,6 @@ def publish_again(folder: Path) -> None:
         require_replayed(case, folder)
         build_ranking(folder)
         answer = answer_of(case, folder)
-        if (folder / AGAINST).is_file():
-            answer = replace(answer, against=tuple(read_json(folder / AGAINST)))
         published = publish_verdict(answer, folder)
     typer.echo(advice_table(answer))
     typer.echo(f"\nPage: {published / PAGE}")
