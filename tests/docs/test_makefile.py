@@ -17,8 +17,6 @@ from tests.docs.pages import REPOSITORY, codes, commands
 MAKEFILE = (REPOSITORY / "Makefile").read_text()
 TARGETS = re.findall(r"^([a-z-]+):", MAKEFILE, re.MULTILINE)
 
-# Benches that documents name and no target calls.
-BENCHES = ("tests.bench.cloud_leases", "tests.bench.live_operator")
 # Modules without options: they say how they are used.
 NO_OPTIONS = {"infra.airflow.local", "infra.airflow.first_experiment"}
 
@@ -41,7 +39,7 @@ def recipe(target: str) -> str:
 
 def modules() -> set[str]:
     recipes = "".join(map(recipe, TARGETS))
-    return {*re.findall(r"python3? -m ([\w.]+)", recipes), *BENCHES}
+    return set(re.findall(r"python3? -m ([\w.]+)", recipes))
 
 
 def test_help_names_every_target() -> None:
