@@ -160,10 +160,10 @@ check: setup  ## Check format, lint, types, import contracts and that nothing pi
 format: setup  ## Format, and fix lint where a tool can
 	@$(ENV) { failed=0; ruff check --fix . || failed=1; ruff format . && exit $$failed; }
 
-bench: setup  ## Measure the simulator, how it and decisions grow, a matrix, a shadow, and a page of ten thousand runs
+bench: setup  ## Measure the simulator, how it and decisions grow, a matrix, and a page of ten thousand runs
 	@$(ENV) python -m tests.bench --gate && python -m tests.bench.growth --gate && python -m tests.bench.wide --gate \
 	    && python -m tests.bench.decisions --gate --repeats 3 && python -m tests.bench.matrix --gate \
-	    && python -m tests.bench.beside && python -m tests.bench.page --gate
+	    && python -m tests.bench.page --gate
 
 dictionary: setup  ## Write the list of tables in docs/metrics.md from the schemas
 	@$(ENV) python -m include.results.tables.dictionary

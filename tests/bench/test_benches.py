@@ -104,15 +104,6 @@ def test_width(bench: Bench) -> None:
     )
 
 
-def test_beside_a_job(bench: Bench) -> None:
-    output = bench("tests.bench.beside", "--hours", "0.1")
-    assert re.findall(r"^recorded, (\d) controllers +(\d+) polls", output, re.MULTILINE) == [
-        ("0", "24"),
-        ("4", "24"),
-    ]
-    assert re.search(r"^ratio +[\d.]+ x$", output, re.MULTILINE)
-
-
 def test_decisions(bench: Bench) -> None:
     output = bench("tests.bench.decisions", "--operators", "100", "--repeats", "1", "--mixed")
     heading, *rows = output.splitlines()
