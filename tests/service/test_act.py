@@ -94,17 +94,6 @@ def test_a_switch_that_cannot_be_read_stops_all_changes(flink, acting, tmp_path)
     assert requests(flink) == []
 
 
-def test_a_change_of_somebody_else_is_noticed_said_and_respected(flink, acting):
-    service = acting()
-    service.step()
-    flink.world.most["sink"] = 5
-    service.counts["map"] = 4
-    assert "somebody else changed" in service.step().held[0]
-    assert len(requests(flink)) == 1
-    others = "somebody else changed what the job asks for, or Flink began anew: sink 1 -> 5"
-    assert others in service.told
-
-
 def test_a_job_that_is_deployed_again_is_known_as_such(flink, acting):
     service = acting(between_changes_s=60)
     service.step()
@@ -127,27 +116,6 @@ def test_a_request_that_fails_is_not_repeated_at_once(flink, acting, fault, says
     assert service.kinds == ["job", "asks", "no answer", "held"]
     assert len(requests(flink)) == 1
     assert flink.world.most["map"] == 2
-
-
-@pytest.mark.parametrize(("asks", "end"), [(3, "taken"), (4, "not taken")])
-def test_a_service_killed_at_its_request_finds_out_what_came_of_it(
-    flink, acting, tmp_path, asks, end
-):
-    acting().step()
-    about = {"id": "x", "asks": {"map": asks}, "before": {"map": 9}, "instances": 1}
-    ChangeJournal(tmp_path).append(
-        Entry(Timestamp.now().before(120.0), "asks", about)
-    )  # the last that the killed one wrote
-    again = acting()
-    again.step()
-    assert end in again.kinds[4:]
-    assert len(requests(flink)) == 1
-
-
-def test_with_a_full_disk_nothing_is_asked_for(flink, acting, tmp_path):
-    (tmp_path / FILE).symlink_to("/dev/full")
-    assert "No space left" in acting().step().held[0]
-    assert requests(flink) == []
 
 
 def test_a_change_whose_answer_a_full_disk_keeps_out_is_told_and_found_out(

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 
 import pytest
 
 from include.service.act import REPLACED
-from include.service.pause import pause, resume
 from include.service.record import LOCK, alone_in
 from tests.service.acting_world import requests
 from tests.service.fake_flink import answers_other_json, sends_on
@@ -41,24 +39,6 @@ def test_a_job_that_is_no_longer_as_it_was_read_is_read_again(flink, acting, hap
     assert why in verdict.held[0]
     assert requests(flink) == []
     assert service.kinds == ["job", "held"]
-
-
-def test_a_pause_while_the_request_is_written_down_stops_it(flink, acting, tmp_path, monkeypatch):
-    service, fsync = acting(), os.fsync
-
-    def paused_then(file):
-        fsync(file)
-        if "asks" in service.kinds:
-            monkeypatch.setattr("os.fsync", fsync)
-            pause(tmp_path, "now")
-
-    monkeypatch.setattr("os.fsync", paused_then)
-    assert "paused since" in service.step().held[0]
-    assert requests(flink) == []
-    assert "map 3 is not asked for after all: paused since" in service.told[-1]
-
-    resume(tmp_path)
-    assert service.step().asks == {"map": 3}
 
 
 def test_without_its_lease_a_service_changes_nothing_and_writes_nothing(flink, acting, tmp_path):
