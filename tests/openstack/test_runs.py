@@ -7,8 +7,7 @@ import time
 import pytest
 
 from include.model.decision import LeaseHost, MigrateInstance, ReleaseHost, StartInstance
-from include.model.errors import CapacityExhausted, SpecError, StoreError
-from include.testbeds.base import Leasing
+from include.model.errors import CapacityExhausted, SpecError
 from include.testbeds.live.files import run_folder
 from tests.live.live_run import FRONT, crowding
 from tests.live.world import script, wait_until
@@ -20,33 +19,6 @@ pytestmark = pytest.mark.openstack
 @pytest.fixture(autouse=True)
 def _images(images):
     """They have to be there."""
-
-
-def test_windows_hand_a_run_on_servers_to_each_other_and_leave_nothing(cloud):
-    with cloud_run() as live:
-        assert isinstance(live.testbed, Leasing)
-        live.deploy()
-        (server,) = cloud.user.compute.servers()
-        assert server.metadata["tidebench.run"] == live.run
-        live.testbed.advance_to(15)
-        observation = live.testbed.observe()
-        assert observation.operators["front"].arrived_items == pytest.approx(150, abs=20)
-        assert len(observation.operators["back"].durations_ms) == 5
-        rows = live.testbed.take_measurements()
-        assert set(rows["instance_utilisation"]["operator"]) == {"front", "back"}
-        assert 0 < max(rows["host_utilisation"]["cpu_share"]) <= 1
-        second = live.testbed.snapshot()
-        live.testbed.close()
-
-        other = live.again()
-        other.restore(second)
-        other.advance_to(20)
-        assert other.take_measurements()["queue"]["time_s"] == [20.0, 20.0]
-        other.give_back()
-        other.give_back()
-        assert not run_folder(live.run).exists()
-        with pytest.raises(StoreError, match="given back"):
-            live.again().restore(second)
 
 
 def test_a_host_is_leased_used_and_released_while_the_run_goes_on(cloud):
