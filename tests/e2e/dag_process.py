@@ -17,7 +17,6 @@ from tests.digests import digests
 
 DEADLINE_S = 900.0
 """Three times what a run and its tables have been seen to take on a machine that is busy."""
-_STARTS = re.compile(r"\[DAG TEST\] starting task_id=(\S+) map_index=(-?\d+)")
 _ENDS = re.compile(r"\[DAG TEST\] end task task_id=(\S+) map_index=(-?\d+)")
 
 
@@ -51,34 +50,13 @@ class DagProcess:
         """Wait for the end; the exit code."""
         return self.process.wait(timeout=within_s)
 
-    def kill_in(
-        self,
-        task: str,
-        *,
-        after_s: float = 0.0,
-        once: Callable[[], bool] = lambda: True,
-    ) -> None:
-        """SIGKILL the whole group while it is in a copy of ``task``, and check that it was.
-
-        That is ``after_s`` after the task began, and not before ``once`` holds. Copies run in any
-        order, and a window brings along those before it.
-        """
-        mark = f"starting task_id={task} "
-        self.wait_until(lambda: mark in self.output)
-        time.sleep(after_s)
-        self.wait_until(once, poll_s=0.005)
-        self.kill()
-        assert self.unfinished() == task, self.tail()
-
-    def wait_until(
-        self, holds: Callable[[], bool], within_s: float = DEADLINE_S, poll_s: float = 0.05
-    ) -> None:
+    def wait_until(self, holds: Callable[[], bool], within_s: float = DEADLINE_S) -> None:
         """Wait until something holds; fails when the DAG ends before."""
         end_s = time.monotonic() + within_s
         while not holds():
             assert self.process.poll() is None, self.tail()
             assert time.monotonic() < end_s, self.tail()
-            time.sleep(poll_s)
+            time.sleep(0.05)
 
     def kill(self) -> None:
         """SIGKILL the whole process group, Spark's JVM included, and reap it."""
@@ -88,11 +66,6 @@ class DagProcess:
             return
         finally:
             self.process.wait()
-
-    def unfinished(self) -> str | None:
-        """The task that began last, if it has not ended."""
-        begun, ended = _STARTS.findall(self.output), _ENDS.findall(self.output)
-        return begun[-1][0] if begun.count(begun[-1]) > ended.count(begun[-1]) else None
 
     def done(self, task: str) -> list[int]:
         """Map indexes of ``task`` in the order in which its copies did their work."""

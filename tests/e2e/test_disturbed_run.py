@@ -1,4 +1,4 @@
-"""The DAG `experiment` while everything disturbs it: killed, and the results database is down.
+"""The DAG `experiment` while the results database is down.
 
 Errors say the most, so secrets are planted around it; and a text of its user looks like a template.
 """
@@ -7,17 +7,11 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from include.experiment.form import experiment_params
-from include.experiment.params import run_from_params
-from include.runs.stages import run_all
-from include.studies.publish import publish_experiment
-from tests.e2e.dag_process import DagProcess, measured, started
+from tests.e2e.dag_process import DagProcess, started
 
 pytestmark = [pytest.mark.airflow, pytest.mark.nightly]
 
@@ -52,54 +46,20 @@ PARAMS = {"experiment": "planted", "pattern": "trace", "duration_min": 30, "btu_
 def disturbed(
     airflow_environment: dict[str, str], tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[DagProcess, Path]:
-    """A run that is killed in a window and in Spark, and cannot be published then.
-
-    It is killed at every file in tests/unit/test_stages.py, a publication in
-    tests/unit/test_reports_publish.py.
-    """
+    """A run that cannot be published."""
     root = tmp_path_factory.mktemp("data")
     (root / TEMPLATE).write_text("time_s,level\n0,2\n300,4\n")
     environment = airflow_environment | {"TIDEBENCH_DATA_ROOT": str(root)} | PLANTED
     params = PARAMS | {"trace": str(root / TEMPLATE)}
-
-    def a_window_is_committed() -> bool:
-        return any((root / "planted" / "runs").rglob("commits/*.json"))
-
-    kills: list[dict[str, Any]] = [
-        {"task": "control_window", "once": a_window_is_committed},
-        {"task": "build_tables", "after_s": 4.0},
-    ]
-    for number, kill in enumerate(kills):
-        with started(environment, params, root / f"killed-{number}.log") as dag:
-            dag.kill_in(**kill)
     with started(environment, params, root / "console.log") as dag:
         dag.wait_until(lambda: bool(dag.done("publish_report")))  # the first of three tries
     return dag, root
 
 
-def test_a_run_killed_again_and_again_measures_the_same_bytes_and_can_be_published(
-    disturbed: tuple[DagProcess, Path], tmp_path: Path
-) -> None:
-    dag, root = disturbed
-    defaults = {name: keywords["default"] for name, keywords in experiment_params().items()}
-    run = run_from_params(defaults | PARAMS | {"trace": str(root / TEMPLATE)})
-    run_all(run, tmp_path / "undisturbed")
-    undisturbed = measured(tmp_path / "undisturbed" / "planted")
-    assert len(undisturbed) > 0
-    assert measured(root / "planted") == undisturbed
-    assert dag.done("release_testbed") == [-1], dag.tail()
-
-    assert not (root / "planted" / "published").exists()
-    folder = shutil.copytree(root / "planted", tmp_path / "planted")
-    publish_experiment(folder, f"sqlite:///{tmp_path / 'results.db'}")
-    files = {file.name for file in (folder / "published").iterdir() if file.stat().st_size}
-    assert files >= {"compliance.csv", "cost.csv", "scaling.csv", "report.html", "manifest.json"}
-
-
 def test_no_secret_is_in_anything_that_a_run_leaves(
     disturbed: tuple[DagProcess, Path], airflow_environment: dict[str, str]
 ) -> None:
-    """Files, manifests, logs, also of what was killed; XComs, templates and log of the database."""
+    """Files, manifests, logs, also of what failed; XComs, templates and log of the database."""
     dag, root = disturbed
     assert "results database" in dag.output, dag.tail()  # it did come to the failure
     home = Path(airflow_environment["AIRFLOW_HOME"])
