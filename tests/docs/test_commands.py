@@ -61,7 +61,7 @@ def test_tide_care_is_tide_beside_all_that_are_in_use_today() -> None:
 
 
 def test_the_demo_of_the_command_line(tmp_path: Path) -> None:
-    """Report and figure: tests/e2e/test_tournament.py; crate: tests/unit/test_reports_crate.py."""
+    """Figure: tests/unit/test_reports_front.py; crate: tests/unit/test_reports_crate.py."""
     spec = REPOSITORY / "include" / "experiment" / "specs" / "demo.yaml"
     demo = tmp_path / "var" / "demo"
     printed = said("run", spec)

@@ -122,6 +122,8 @@ def test_the_command_draws_what_was_published(tmp_path: Path) -> None:
     svg = (tmp_path / "out.svg").read_text()
     assert texts(svg) == texts(front.draw(ALL, ["stepwise"]))
     assert "currentColor" not in svg
+    said(*command[:2], "--out", str(tmp_path / "tournament.svg"))
+    assert "random walk" in texts((tmp_path / "tournament.svg").read_text())
     alone = refused("figure", str(tmp_path), "--fitted", "stepwise", "--out", "a.svg")
     assert "it marks panels of --front" in alone
     assert "let it end in .svg, got out.png" in refused(*command, "out.png")
