@@ -224,15 +224,6 @@ def test_nobody_pauses_for_an_instance_that_ended_before_it_was_ready(lost):
     assert "pause" not in taken
 
 
-def test_without_pauses_nothing_waits():
-    testbed = a_testbed()
-    apply_at(testbed, 1.5, StartInstance("O1", "host-1"))
-    taken = measured_at(testbed, 20.0)
-    assert testbed.look().operator_pauses == {"O1": (0, 0.0)}
-    assert starts_s_of(taken) == [float(i) for i in range(20)]
-    assert "pause" not in taken
-
-
 def cpu_shares(testbed: SimulatedTestbed, until_s: float) -> list[float]:
     shares, t_s = [], testbed.now_s
     while t_s < until_s:

@@ -41,12 +41,6 @@ def work_s(testbed) -> float:
     return float(taken["cpu_share"][taken["time_s"] > 90].sum() * 15)
 
 
-def test_without_a_restart_a_scaling_pauses_nobody():
-    testbed = scaled(None)
-    assert completed(testbed, 100)[1] == pytest.approx(1000, abs=1)
-    assert completed(testbed, 110)[1] == pytest.approx(1100, abs=1)
-
-
 def test_all_operators_are_down_and_make_up_for_it_at_their_capacity():
     """300 items wait after 30 s, and 20 - 10 a second of them go: 30 s more until none does."""
     testbed = scaled({"down_s": [30, 30]})

@@ -17,7 +17,6 @@ from include.model.decision import (
 )
 from include.testbeds import TESTBEDS
 from include.testbeds.flow import sharing
-from include.testbeds.virtual.cloud import us
 from include.testing.builders import decision
 from include.workloads.pattern import Levels
 from tests.builders import apply_at, measured_at, seen_at
@@ -200,27 +199,6 @@ def test_a_pause_was_one_though_its_host_is_lost_after_it():
     testbed.advance_to(90)
     observation = testbed.look()
     assert observation.operator_pauses == {"O2": (2, 6.0)}
-
-
-def test_when_the_new_host_is_lost_the_old_instance_goes_on():
-    testbed = started(a_config(a_chain("O1")), hosts=2)
-    (old,) = seen_at(testbed, 30).instances
-    testbed.apply(decision(MigrateInstance(old, "host-2")))
-    testbed.cloud.fail(testbed.cloud.fleet.hosts[2], us(30))
-    observation = seen_at(testbed, 90)
-    assert [
-        (instance.instance, instance.stopping) for instance in observation.instances.values()
-    ] == [(old, False)]
-    assert observation.operators["O1"].completed_items == 5 * 60
-
-
-def test_an_instance_that_is_stopped_before_it_replaced_another_leaves_that_one_in_place():
-    testbed = started(a_config(a_chain("O1", stateful=True, state_mb=900.0)), hosts=2)
-    (old,) = seen_at(testbed, 30).instances
-    (moved,) = testbed.apply(decision(MigrateInstance(old, "host-2")))
-    testbed.apply(decision(StopInstance(moved.subject)))
-    (left,) = seen_at(testbed, 60).instances.values()
-    assert (left.instance, left.stopping) == (old, False)
 
 
 def test_executors_that_come_and_go_pause_a_stateful_operator():
