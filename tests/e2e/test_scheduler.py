@@ -80,24 +80,6 @@ def test_a_cell_whose_dag_run_fails_is_reported_and_measured_alone_once_cleared(
     assert_as_alone(cells, root, tmp_path)
 
 
-def test_tasks_reuse_what_dag_runs_of_the_same_matrix_measured(
-    airflow: Airflow, root: Path
-) -> None:
-    cells = matrix_from_params(MATRIX, most_cells=4)
-    for cell in cells:
-        run_all(cell, root)
-    written = [store_of(cell, root).manifest.stat().st_mtime_ns for cell in cells]
-
-    batch = airflow.trigger("experiment_batch", MATRIX)
-    assert airflow.finish("experiment_batch", batch, DEADLINE_S) == "success", airflow.tail()
-    states = airflow.states("experiment_batch", batch)
-    assert [states["measure_cell", index] for index in range(4)] == ["success"] * 4
-    assert states["cell_run.trigger_run", -1] == "skipped"
-    log = airflow.log_of("experiment_batch", batch, "measure_cell", 0)
-    assert "is reused (stored complete, by this code)" in log
-    assert written == [store_of(cell, root).manifest.stat().st_mtime_ns for cell in cells]
-
-
 def test_a_sweep_measures_every_point_and_publishes(
     airflow: Airflow, root: Path, tmp_path: Path
 ) -> None:

@@ -53,17 +53,6 @@ def begin(airflow: Airflow, experiment: str) -> str:
     return dag_run
 
 
-def test_a_run_that_is_ended_by_hand_gives_its_servers_back(cloud, airflow):
-    dag_run = begin(airflow, "ended")
-    held = cloud.held()
-    assert held["servers"]
-    assert held["machines"]
-    airflow.end_by_hand("experiment", dag_run)
-    assert airflow.finish("experiment", dag_run, DEADLINE_S * crowding()) == "failed"
-    assert "testbed is released" in airflow.log_of("experiment", dag_run, "release_testbed")
-    cloud.assert_nothing_left()
-
-
 def test_what_a_run_holds_that_does_not_go_on_is_listed_and_given_back_on_request(cloud, airflow):
     begin(airflow, "stuck")
     (server, *_) = cloud.user.compute.servers()
