@@ -20,19 +20,6 @@ def problems(**params: Any) -> list[str]:
     return problems_told(matrix, **params)
 
 
-def test_axes_multiply_and_the_rest_holds_for_every_cell() -> None:
-    cells = matrix(
-        controllers=["fixed", "btu"],
-        btus_min=[10, 30],
-        seeds=[1, 2, 3],
-        duration_min=20,
-        flavor="docker-8cpu-16gb",
-    )
-    assert len({cell.run_id for cell in cells}) == 2 * 1 * 2 * 3
-    assert [cell.seed for cell in cells[:4]] == [1, 2, 3, 1]
-    assert {(cell.duration_min, cell.flavor) for cell in cells} == {(20.0, "docker-8cpu-16gb")}
-
-
 @pytest.mark.parametrize(
     "spec", ["reproduction_baselines", str(SPECS / "reproduction_baselines.yaml")]
 )
@@ -59,16 +46,3 @@ def test_a_problem_of_many_cells_names_a_few() -> None:
     assert "-s3-" in problem
     assert "-s4-" not in problem
     assert problem.endswith(" and 6 of 20 runs)")
-
-
-@pytest.mark.parametrize(
-    ("params", "message"),
-    [
-        ({"spec": "dem"}, "Did you mean 'demo'?"),
-        ({"spec": "nowhere.yaml"}, "there is no file nowhere.yaml"),
-        ({"controllers": []}, "controllers: is empty"),
-    ],
-)
-def test_what_is_not_a_matrix_is_refused(params: dict[str, Any], message: str) -> None:
-    (problem,) = problems(**params)
-    assert message in problem
