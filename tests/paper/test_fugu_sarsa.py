@@ -178,27 +178,3 @@ def test_the_row_may_be_that_of_the_next_lower_utilisation():
     down = replace(PAPER, rounds_down=True)
     assert [PAPER.state(u) for u in (0.29, 0.776, 0.8, 1.2)] == [6, 16, 16, 20]
     assert [down.state(u) for u in (0.29, 0.776, 0.8, 1.2)] == [5, 15, 16, 20]
-
-
-@pytest.mark.parametrize("utilisation", [0.8, 0.85, 0.9, 0.95, 1.0])
-@pytest.mark.parametrize("after", [step / 20 for step in range(3, 21)])
-def test_no_outcome_teaches_an_overloaded_host_to_stay_so(utilisation, after):
-    """Why learning cannot raise the upper threshold: scaling out stays best. Only three falls in
-    a row from 0.8 to 0.1 or less, with which the host would be underloaded, change that.
-    """
-    table = initial_table(PAPER)
-    for _ in range(3):
-        step = Transition(PAPER.state(utilisation), OUT, PAPER.error(utilisation))
-        table = learn(decided(table, step), after, PAPER)
-    assert best_action(row(table, utilisation)) == OUT
-
-
-def test_only_a_host_that_loses_most_of_its_load_at_once_learns_to_scale_in_earlier():
-    """Why it hardly raises the lower one: at 0.35 the load must fall by 0.2 within 5 s."""
-
-    def learned(after: float) -> int:
-        step = Transition(PAPER.state(0.35), NONE, PAPER.error(0.35))
-        return best_action(row(learn(decided(initial_table(PAPER), step), after, PAPER), 0.35))
-
-    falls = [after for after in (0.3, 0.25, 0.2, 0.15, 0.1, 0.05, 0.0) if learned(after) == IN]
-    assert falls == [0.1, 0.05, 0.0]

@@ -27,11 +27,6 @@ def suitability(
     return choice.suitability if choice else None
 
 
-def best(*rooms: FreeCapacity) -> str | None:
-    choice = free_capacities(rooms).best(OPERATOR)
-    return choice.host if choice else None
-
-
 @pytest.mark.parametrize(
     ("cpu_cores", "memory_mb", "fits"),
     [
@@ -58,21 +53,3 @@ def test_lines_10_to_12_multiply_by_cf_when_the_image_is_cached() -> None:
     without = suitability(3.0, 4000.0)
     assert suitability(3.0, 4000.0, "O1") == pytest.approx(without * 0.01)
     assert suitability(3.0, 4000.0, "O1", cache_factor=0.5) == pytest.approx(without / 2)
-
-
-def test_line_9_prefers_the_host_that_is_used_least() -> None:
-    # the difference between CPU and memory is 0.125 on both
-    assert suitability(1.0, 1000.0) == pytest.approx(0.0)
-    assert best(room("h1", 1.5, 1000.0), room("h2", 3.0, 4000.0)) == "h2"
-
-
-def test_the_lowest_value_that_is_not_negative_wins() -> None:
-    full, fair, good = room("h1", 0.5, 500.0), room("h2", 2.0, 8000.0), room("h3", 3.0, 6000.0)
-    choice = free_capacities([full, fair, good]).best(OPERATOR)
-    assert choice is not None
-    assert choice.host == "h3"
-    assert choice.suitability == pytest.approx(abs(2 / 4 - 5000 / 8000) / 3)
-
-
-def test_a_tie_goes_to_the_host_leased_first() -> None:
-    assert best(room("h1", 2.0, 4000.0), room("h2", 2.0, 4000.0)) == "h1"
