@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from infra.airflow.processes import end_session
+from tests.live.world import wait_until
 from tests.ports import free_port
 
 HERE = "127.0.0.1"
@@ -54,7 +54,8 @@ def a_cluster(folder: Path, workers: int) -> Iterator[Cluster]:
             processes.append(_started(log, f"{deploy}.worker.Worker", *call))
             cluster.workers.append(processes[-1])
         for number in range(workers):
-            _wait_for(folder / f"worker-{number}.log", "Successfully registered with master")
+            text = (folder / f"worker-{number}.log").read_text
+            wait_until(lambda text=text: "Successfully registered" in text(), text, UP_WITHIN_S)
         yield cluster
     finally:
         for process in reversed(processes):
@@ -70,10 +71,3 @@ def _started(log: Path, *call: str) -> subprocess.Popen[bytes]:
             [SPARK_CLASS, *call], cwd=log.parent, stdout=sink, stderr=subprocess.STDOUT,
             env=environment | {"SPARK_LOCAL_IP": HERE}, start_new_session=True,
         )  # fmt: skip
-
-
-def _wait_for(log: Path, words: str) -> None:
-    end_s = time.monotonic() + UP_WITHIN_S
-    while words not in log.read_text(errors="replace"):
-        assert time.monotonic() < end_s, log.read_text(errors="replace")[-3000:]
-        time.sleep(0.1)

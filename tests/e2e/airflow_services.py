@@ -22,6 +22,7 @@ from include.files.whole import new_file
 from infra.airflow.client import Client, run_path
 from infra.airflow.processes import end_session, processes_of
 from infra.airflow.settings import SERVICES, service_settings
+from tests.live.world import wait_until
 from tests.ports import free_port
 
 REPOSITORY = Path(__file__).parents[2]
@@ -97,10 +98,7 @@ class Airflow(Client):
         self, dag_id: str, run_id: str, holds: Callable[[dict[tuple[str, int], str]], bool]
     ) -> None:
         """Wait until something holds for the states of the tasks."""
-        end_s = time.monotonic() + START_S
-        while not holds(self.states(dag_id, run_id)):
-            assert time.monotonic() < end_s, self.tail()
-            time.sleep(POLL_S / 4)
+        wait_until(lambda: holds(self.states(dag_id, run_id)), self.tail, START_S)
 
     def end_by_hand(self, dag_id: str, run_id: str) -> None:
         """Mark a DAG run failed, as a click in the UI does."""

@@ -54,21 +54,18 @@ class Local:
             )
 
     def wait_for(self, text: str) -> None:
-        end_s = time.monotonic() + START_S
-        while text not in self.log.read_text():
-            assert self.process.poll() is None, self.log.read_text()
-            assert time.monotonic() < end_s, self.log.read_text()
-            time.sleep(POLL_S)
+        wait_until(lambda: text in self.log.read_text(), self.log.read_text, START_S)
 
     def pids(self) -> dict[str, int]:
         """The process of each service, once all of them have one."""
-        end_s = time.monotonic() + START_S
-        while True:
-            _, *services = json.loads((self.home / "services.json").read_text())
-            if len(services) == len(SERVICES) and all(born(pid) == at for pid, at in services):
-                return {name: pid for name, (pid, _) in zip(SERVICES, services, strict=True)}
-            assert time.monotonic() < end_s, self.log.read_text()
-            time.sleep(POLL_S)
+
+        def services() -> list[tuple[int, float]] | None:
+            _, *known = json.loads((self.home / "services.json").read_text())
+            up = len(known) == len(SERVICES) and all(born(pid) == at for pid, at in known)
+            return known if up else None
+
+        known = wait_until(services, self.log.read_text, START_S)
+        return {name: pid for name, (pid, _) in zip(SERVICES, known, strict=True)}
 
     def kill(self, victim: str) -> bool:
         """SIGKILL a service, or a task at its first try; whether there was one.
@@ -199,8 +196,7 @@ def test_down_stops_what_was_started_elsewhere_also_when_that_was_killed(
     for number in (signal.SIGCONT, signal.SIGKILL):
         with up(local_environment, tmp_path / f"{number}.log") as local:
             local.wait_for("Starting Airflow")
-            while not (local.home / "services.json").exists():
-                time.sleep(POLL_S)
+            wait_until((local.home / "services.json").exists, "services are started")
             sessions = local.pids().values()
             local.process.send_signal(number)
             assert "Airflow is stopped" in local.down()

@@ -13,7 +13,7 @@ import pytest
 from include.service.journal import ChangeJournal, sentence
 from include.service.rest import FlinkRest
 from tests.flink.flink_run import configured, flink_run
-from tests.live.world import crowding
+from tests.live.world import wait_until
 
 pytestmark = pytest.mark.flink
 
@@ -48,14 +48,12 @@ class Service:
             process.kill()
             process.wait()
 
-    def until(self, kind, times=1):
-        """Wait for that many entries of a kind."""
-        end_s = time.monotonic() + WITHIN_S * min(4.0, crowding())
-        while self.kinds().count(kind) < times:
-            assert time.monotonic() < end_s, [
-                sentence(one) for one in ChangeJournal(self.state).read()
-            ]
-            time.sleep(0.5)
+    def until(self, kind):
+        """Wait for an entry of a kind."""
+        wait_until(lambda: kind in self.kinds(), self.told, WITHIN_S)
+
+    def told(self):
+        return "\n".join(sentence(entry) for entry in ChangeJournal(self.state).read())
 
     def kinds(self):
         return [entry.kind for entry in ChangeJournal(self.state).read()]
@@ -93,10 +91,9 @@ def test_a_busy_operator_is_scaled_within_limits_others_are_respected_and_it_han
             assert process.wait(timeout=60) == 0
         flink.close()
     assert service.kinds()[-1] == "ended"
-    told = "\n".join(sentence(entry) for entry in ChangeJournal(service.state).read())
-    assert "asks for front 2 -> 3 (front uses" in told
+    assert "asks for front 2 -> 3 (front uses" in service.told()
     assert service.kinds().count("asks") - service.kinds().count("not taken") == 1
-    assert "end 1 -> 2" in told
+    assert "end 1 -> 2" in service.told()
 
 
 def test_a_killed_job_manager_and_host_are_no_reason_to_ask_again(tmp_path):

@@ -102,10 +102,7 @@ def kill_a_daemon_and_the_boot_of_its_successor(victim: Victim) -> None:
         new = (lease for lease in leases_of(victim.run) if lease not in before)
         return next((lease for lease in new if lease.boot.alive), None)
 
-    end_s = time.monotonic() + GIVE_UP_S
-    while not (lease := booting()):
-        assert time.monotonic() < end_s, "nobody leases another host"
-        time.sleep(0.02)
+    lease = wait_until(booting, "another host is leased", GIVE_UP_S)
     lease.boot.end(first=signal.SIGKILL, kill_after_s=0)
 
 

@@ -51,14 +51,16 @@ def crowding() -> float:
     return max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
 
 
-def wait_until(condition: Callable[[], Any], what: str, give_up_s: float = GIVE_UP_S) -> Any:
+def wait_until(
+    condition: Callable[[], Any], what: str | Callable[[], object], give_up_s: float = GIVE_UP_S
+) -> Any:
     """The first true answer; asks ten times a second, for longer on a crowded machine."""
     end_s = time.monotonic() + give_up_s * min(3.0, crowding())
     while time.monotonic() < end_s:
         if answer := condition():
             return answer
         time.sleep(0.1)
-    raise AssertionError(f"not within {give_up_s} s: {what}")
+    raise AssertionError(f"not within {give_up_s} s: {what() if callable(what) else what}")
 
 
 def kill_container(run: str, instance: str, endpoint: str) -> None:

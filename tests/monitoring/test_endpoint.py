@@ -7,9 +7,8 @@ import re
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from include.runs.monitoring.collector import METRICS, OF_ALL
 from tests.builders import begun, run_spec
 from tests.command_line import refused
 from tests.conftest import REPOSITORY
+from tests.live.world import wait_until
 from tests.prometheus_server import prometheus
 
 SPEC = run_spec(experiment="watched", btu_min=5, seed=3, advisors=(Choice("keda", {}),))
@@ -143,13 +143,9 @@ def values(found: list[dict[str, Any]]) -> list[float]:
 
 
 def wait_for(address: str, expression: str, holds: Callable[[list[Any]], bool]) -> None:
-    until_s = time.monotonic() + DEADLINE_S
-    while True:
-        try:
-            found = query(address, expression)
-        except httpx.HTTPError:
-            found = []
-        if holds(found):
-            return
-        assert time.monotonic() < until_s, (expression, found)
-        time.sleep(0.5)
+    def found() -> bool:
+        with suppress(httpx.HTTPError):
+            return holds(query(address, expression))
+        return False
+
+    wait_until(found, expression, DEADLINE_S)

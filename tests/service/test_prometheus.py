@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from include.service.prometheus import FlinkPrometheus
 from include.testbeds.flink.rest import NoAnswerError
 from tests.command_line import refused
 from tests.http_server import sends, serving
+from tests.live.world import wait_until
 from tests.prometheus_server import prometheus
 from tests.service.flink_world import NAMES, World, vertex
 
@@ -74,7 +74,8 @@ def test_a_job_is_read_from_its_reporter_as_from_flink_itself(tmp_path: Path, wo
         prometheus(tmp_path, target) as address,
         closing(FlinkPrometheus(f"http://{address}", EDGES)) as flink,
     ):
-        reading = _until_read(flink)
+        wait_until(lambda: _restarts(flink) == 0, "the job is read")
+        reading = flink.reading("orders eu")
         expected = world.reading()
         assert reading.state == "RUNNING"
         assert (reading.job, reading.edges, reading.restarts) == (world.job, EDGES, 0)
@@ -91,10 +92,8 @@ def test_a_job_is_read_from_its_reporter_as_from_flink_itself(tmp_path: Path, wo
         assert flink.reading("orders eu").started_s == began_s
         world.restart(1.0)
         world.advance(3)
-        deadline = time.monotonic() + 60
-        while (again := flink.reading("orders eu")).restarts != 1 or not again.running:
-            assert time.monotonic() < deadline
-            time.sleep(0.5)
+        wait_until(lambda: _restarts(flink) == 1, "the restart is read")
+        again = flink.reading("orders eu")
         assert again.started_s != began_s  # so that no counter is taken to go on
 
         wrong = FlinkPrometheus(f"http://{address}", (("source_events", "mop"),))
@@ -102,16 +101,13 @@ def test_a_job_is_read_from_its_reporter_as_from_flink_itself(tmp_path: Path, wo
             wrong.job_named("orders eu")
 
 
-def _until_read(flink: FlinkPrometheus):
-    deadline = time.monotonic() + 60
-    while True:
-        try:
-            flink.job_named("orders eu")
-            return flink.reading("orders eu")
-        except NoAnswerError:
-            if time.monotonic() > deadline:
-                raise
-            time.sleep(0.5)
+def _restarts(flink: FlinkPrometheus) -> int | None:
+    """Of the job while it runs."""
+    with suppress(NoAnswerError):
+        flink.job_named("orders eu")
+        reading = flink.reading("orders eu")
+        return reading.restarts if reading.running else None
+    return None
 
 
 NO_LABELS = {"metric": {"__name__": "flink_taskmanager_job_task_numRecordsIn"}, "value": [0, "1"]}

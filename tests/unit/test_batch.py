@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from dataclasses import replace
 
 import pytest
@@ -20,6 +19,7 @@ from include.runs.stages import forget, provision, store_of
 from include.testbeds import TESTBEDS
 from tests.builders import begun, run_spec
 from tests.digests import digests
+from tests.live.world import wait_until
 
 
 def a_spec(seed: int, **changes) -> RunSpec:
@@ -225,11 +225,7 @@ def test_an_interrupt_ends_every_run_that_is_under_way(tmp_path):
         [sys.executable, "-c", SIDE_BY_SIDE, str(tmp_path)],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
-    deadline_s = time.monotonic() + 120
-    while len(list(tmp_path.rglob("run.json"))) < 2:
-        assert batch.poll() is None
-        assert time.monotonic() < deadline_s
-        time.sleep(0.05)
+    wait_until(lambda: len(list(tmp_path.rglob("run.json"))) == 2, "two runs are under way", 120)
     batch.send_signal(signal.SIGINT)
     _, errors = batch.communicate(timeout=120)  # ends when every child has closed these
     assert batch.returncode == -signal.SIGINT, errors

@@ -18,9 +18,11 @@ import pytest
 from include.model.errors import SetupError, StoreError
 from include.runs.measurements.locks import alone, lock_of, locked
 from include.runs.stages import run_all
+from infra.airflow.processes import processes_of
 from tests.advise.synthetic import write_small_recording
 from tests.builders import run_spec
 from tests.command_line import said
+from tests.live.world import wait_until
 
 REPOSITORY = Path(__file__).parents[2]
 HOLDS = """
@@ -195,19 +197,14 @@ def test_what_a_run_holds_is_released_at_sigterm_as_by_ctrl_c():
 @pytest.mark.long
 def test_an_interrupted_run_answers_within_two_seconds_and_goes_on(tmp_path):
     process = started(tmp_path, "run", str(tmp_path / "two.yaml"), "--root", str(tmp_path))
-    end_s = time.monotonic() + 120
-    while not list(tmp_path.glob("two/runs/*/commits")):
-        assert time.monotonic() < end_s
-        time.sleep(0.05)
+    wait_until(lambda: list(tmp_path.glob("two/runs/*/commits")), "a run is under way", 120)
     begin_s = time.monotonic()
     os.killpg(process.pid, signal.SIGINT)
     _, error = process.communicate(timeout=60)
     assert time.monotonic() - begin_s < 10, "two seconds, on a machine with nothing else to do"
     assert process.returncode == 130
     assert "Interrupted. What is complete is kept; tidebench run " in error
-    while subprocess.run(["pgrep", "-g", str(process.pid)], capture_output=True).stdout:
-        assert time.monotonic() - begin_s < 20, "a process of it is left"
-        time.sleep(0.1)
+    wait_until(lambda: not processes_of(process.pid), "no process of it is left", 20)
     done = started(tmp_path, "run", str(tmp_path / "two.yaml"), "--root", str(tmp_path))
     out, _ = done.communicate(timeout=300)
     assert done.returncode == 0, out
@@ -218,11 +215,8 @@ def test_an_interrupted_run_answers_within_two_seconds_and_goes_on(tmp_path):
 def test_an_interrupted_report_answers_though_spark_has_a_handler_of_its_own(tmp_path):
     run_all(run_spec(experiment="two", duration_min=10, btu_min=10), tmp_path)
     process = started(tmp_path, "report", str(tmp_path / "two"))
-    end_s = time.monotonic() + 120
-    while not any(child.name() == "java" for child in psutil.Process(process.pid).children(True)):
-        assert time.monotonic() < end_s
-        assert process.poll() is None
-        time.sleep(0.02)
+    children = psutil.Process(process.pid).children
+    wait_until(lambda: "java" in [child.name() for child in children(True)], "Spark", 120)
     time.sleep(2)  # for the session of Spark to be there, on most machines
     os.killpg(process.pid, signal.SIGINT)
     _, error = process.communicate(timeout=60)

@@ -25,6 +25,7 @@ from include.testbeds.live.hosts.openstack.names import ServerOptions
 from include.testbeds.live.hosts.openstack.servers import Server
 from include.testbeds.live.hosts.openstack.tags import LONGEST_TAG, TAG, ResourceTags, site
 from include.testbeds.live.services import Services
+from tests.live.world import wait_until
 from tests.problems import problems_told
 
 
@@ -221,9 +222,7 @@ def test_a_host_is_up_once_its_ports_are_tagged(cloud, monkeypatch):
     engine = SimpleNamespace(answers=lambda: True)
     monkeypatch.setattr(cloud_hosts, "Engine", lambda endpoint: engine)
     with closing(OpenStackHosts(tags, OpenStackCalibration(look_every_s=0.001))) as hosts:
-        end_s = time.monotonic() + 10
-        while not hosts.endpoint("s-1"):
-            assert time.monotonic() < end_s
+        wait_until(lambda: hosts.endpoint("s-1"), "the host is up", 10)
     assert cloud.ports_held[0].tags == tags.tags
 
 
