@@ -5,9 +5,11 @@ from __future__ import annotations
 import shutil
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
+import httpx
 import pytest
 
 from tests.ports import free_port
@@ -38,3 +40,12 @@ def prometheus(folder: Path, target: str) -> Iterator[str]:
     finally:
         process.terminate()
         process.wait(timeout=60)
+
+
+def query(address: str, expression: str) -> list[dict[str, Any]]:
+    """What it answers now; nothing until it is ready, which it says in plain text."""
+    with suppress(httpx.HTTPError, ValueError):
+        asked = {"query": expression}
+        found = httpx.get(f"http://{address}/api/v1/query", params=asked, timeout=10).json()
+        return list(found["data"]["result"])
+    return []

@@ -7,8 +7,8 @@ import re
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from tests.builders import begun, run_spec
 from tests.command_line import refused
 from tests.conftest import REPOSITORY
 from tests.live.world import wait_until
-from tests.prometheus_server import prometheus
+from tests.prometheus_server import prometheus, query
 
 SPEC = run_spec(experiment="watched", btu_min=5, seed=3, advisors=(Choice("keda", {}),))
 DEADLINE_S = 120.0
@@ -105,10 +105,10 @@ def test_a_real_prometheus_follows_a_run_and_answers_every_query_of_the_dashboar
     stages.control_windows(SPEC, data_root, 0, 0)
     with serving(data_root) as target, prometheus(tmp_path, target) as address:
         committed = "tidebench_windows_committed"
-        wait_for(address, committed, lambda found: values(found) == [1.0])
+        wait_until(lambda: values(query(address, committed)) == [1.0], committed, DEADLINE_S)
         first = values(query(address, "tidebench_samples_total"))
         stages.control_windows(SPEC, data_root, 1, SPEC.windows - 1)
-        wait_for(address, committed, lambda found: values(found) == [4.0])
+        wait_until(lambda: values(query(address, committed)) == [4.0], committed, DEADLINE_S)
         assert values(query(address, "tidebench_samples_total")) > first
         assert values(query(address, "tidebench_run_complete")) == [1.0]
 
@@ -130,22 +130,5 @@ def expressions() -> list[str]:
     return [target["expr"] for panel in panels for target in panel.get("targets", ())]
 
 
-def query(address: str, expression: str) -> list[dict[str, Any]]:
-    answered = httpx.get(f"http://{address}/api/v1/query", params={"query": expression}, timeout=10)
-    answer = answered.raise_for_status().json()  # 503 until it has started
-    assert answer["status"] == "success", answer
-    result: list[dict[str, Any]] = answer["data"]["result"]
-    return result
-
-
 def values(found: list[dict[str, Any]]) -> list[float]:
     return [float(one["value"][1]) for one in found]
-
-
-def wait_for(address: str, expression: str, holds: Callable[[list[Any]], bool]) -> None:
-    def found() -> bool:
-        with suppress(httpx.HTTPError):
-            return holds(query(address, expression))
-        return False
-
-    wait_until(found, expression, DEADLINE_S)

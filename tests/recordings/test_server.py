@@ -5,17 +5,18 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from functools import partial
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
-import httpx
 import numpy as np
 import pytest
 
 from include.model.errors import SpecError
 from include.workloads.recordings import read_recording
 from tests.http_server import sends, serving
-from tests.prometheus_server import prometheus
+from tests.live.world import wait_until
+from tests.prometheus_server import prometheus, query
 
 SECRET = "hunter2"
 PER_S = 40
@@ -64,7 +65,8 @@ def start() -> Iterator[Start]:
 def test_a_range_of_a_real_prometheus_is_read_back(start: Start, tmp_path: Path) -> None:
     target = start(Job())
     with prometheus(tmp_path, target) as address:
-        end_s = scraped(address, tmp_path / "log")
+        whole = partial(query, address, "count_over_time(lag[1m]) >= 6")  # of six seconds
+        end_s = float(wait_until(whole, (tmp_path / "log").read_text, 90)[0]["value"][0])
         found = read_recording(
             f"prometheus+http://{address}?start={end_s - 5}&end={end_s}&step=1", QUERIES
         )
@@ -76,21 +78,6 @@ def test_a_range_of_a_real_prometheus_is_read_back(start: Start, tmp_path: Path)
     assert np.nanmean(rate) == pytest.approx(PER_S, rel=0.3)
     assert set(found.readings["lag_items"][~np.isnan(found.readings["lag_items"])]) == {7}
     assert np.nanmax(found.readings["latency_s"]) == 0.25
-
-
-def scraped(address: str, log: Path, seconds: float = 90) -> float:
-    """When Prometheus has had the job for six seconds. Fails with its log after ``seconds``."""
-    query = {"query": "count_over_time(lag[1m]) >= 6"}
-    until_s = time.monotonic() + seconds
-    while time.monotonic() < until_s:
-        try:
-            answer = httpx.get(f"http://{address}/api/v1/query", params=query, timeout=5).json()
-            if answer["data"]["result"]:
-                return float(answer["data"]["result"][0]["value"][0])
-        except (httpx.HTTPError, ValueError):  # until it is ready it says so in plain text
-            pass
-        time.sleep(0.5)
-    raise AssertionError(log.read_text())
 
 
 def refused(source: str, mapping: dict[str, str] | None = None) -> str:
