@@ -6,9 +6,9 @@ import sys
 from collections.abc import Iterable
 
 
-def exit_code(problems: Iterable[str], *, gate: bool) -> int:
-    """Print the problems; nothing is one without the gate."""
-    reported = list(problems) if gate else []
-    for problem in reported:
-        print(problem, file=sys.stderr)
-    return int(bool(reported))
+def exit_code(figures: Iterable[tuple[str, float, float]], *, gate: bool) -> int:
+    """Of figures by name, each with the most that it may be; prints those that are above it."""
+    above = [(name, figure, most) for name, figure, most in figures if gate and figure > most]
+    for name, figure, most in above:
+        print(f"{name}: {figure:.3g}, above {most:.3g}", file=sys.stderr)
+    return int(bool(above))

@@ -6,13 +6,12 @@ import re
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from include.controllers import CONTROLLERS
-from tests.bench import __main__ as ours
-from tests.bench import decisions, growth, matrix, page, wide
+from tests.bench import growth
+from tests.bench.gates import exit_code
 from tests.conftest import REPOSITORY
 
 pytestmark = pytest.mark.long
@@ -43,23 +42,13 @@ def test_every_bench_is_tested() -> None:
     assert tested == here - ELSEWHERE
 
 
-@pytest.mark.parametrize(
-    ("module", "good", "bad", "named"),
-    [
-        (ours, (15, 220), (14.9, 221), [" below 15", " above 220"]),
-        (growth, (4.4, [1.2, 1.2]), (4.5, [1.2, 1.3]), [" above 4.4", " above 1.2"]),
-        (wide, (2, 2), (2.1, 2.2), ["an execution costs ", "the kernel's part of it costs "]),
-        (decisions, ({"btu": decisions.GROWS_AT_MOST},), ({"btu": 9, "tide": 41},), [" of tide "]),
-        (matrix, (0.7,), (0.71,), [" above 0.7"]),
-        (page, (3,), (3.1,), [" above 3"]),
-    ],
-)
 def test_what_is_above_its_bound_is_named_and_nothing_else(
-    module: Any, good: tuple[Any, ...], bad: tuple[Any, ...], named: list[str]
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert list(module.problems(*good)) == []
-    for problem, words in zip(module.problems(*bad), named, strict=True):
-        assert words in problem
+    figures = [("CPU", 4.4, 4.4), ("memory", 1.3, 1.2)]
+    assert exit_code(figures, gate=False) == 0
+    assert exit_code(figures, gate=True) == 1
+    assert capsys.readouterr().err == "memory: 1.3, above 1.2\n"
 
 
 def test_simulator_and_peers(bench: Bench) -> None:

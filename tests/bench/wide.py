@@ -14,7 +14,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass
 from typing import Any
 
@@ -139,13 +139,6 @@ def show(operators: int, costs: Sequence[Cost]) -> None:
     )
 
 
-def problems(run_ratio: float, kernel_ratio: float) -> Iterator[str]:
-    """What an execution costs more than it may."""
-    for name, ratio in (("an execution", run_ratio), ("the kernel's part of it", kernel_ratio)):
-        if ratio > COST_AT_MOST:
-            yield f"{name} costs {ratio:.2f} times as much on the widest, above {COST_AT_MOST}"
-
-
 def main(arguments: Sequence[str]) -> int:
     """Every size, one line each, and the ratios of the last to the first."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench.wide", description=__doc__)
@@ -168,7 +161,9 @@ def main(arguments: Sequence[str]) -> int:
     first, last = (middle(costs[size]) for size in (sizes[0], sizes[-1]))
     ratios = last.run_ns / first.run_ns, last.kernel_ns / first.kernel_ns
     print(f"{'ratio':<16} {ratios[0]:8.2f} of an execution {ratios[1]:8.2f} of its kernel part")
-    return exit_code(problems(*ratios), gate=options.gate)
+    names = "an execution on the widest", "the kernel's part of it"
+    bounds = [(name, ratio, COST_AT_MOST) for name, ratio in zip(names, ratios, strict=True)]
+    return exit_code(bounds, gate=options.gate)
 
 
 if __name__ == "__main__":
