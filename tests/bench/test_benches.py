@@ -19,10 +19,9 @@ pytestmark = pytest.mark.long
 HERE = Path(__file__).parent
 Bench = Callable[..., str]
 
-# Modules of this folder that are no bench, and the one that tests/e2e/test_sweep_cluster.py runs.
+# Modules of this folder that are no bench.
 PEERS = {"heap_network", "kernel_network", "simpy_network"}
-PARTS = {"__init__", "gates", "spark_cluster", "turns", Path(__file__).stem} | PEERS
-ELSEWHERE = {"sweeps"}
+PARTS = {"__init__", "gates", "turns", Path(__file__).stem} | PEERS
 
 
 @pytest.fixture
@@ -39,7 +38,7 @@ def bench(capsys: pytest.CaptureFixture[str]) -> Bench:
 def test_every_bench_is_tested() -> None:
     here = {file.stem for file in HERE.glob("*.py")} - PARTS
     tested = set(re.findall(r'bench\("tests\.bench\.(\w+)"', Path(__file__).read_text()))
-    assert tested == here - ELSEWHERE
+    assert tested == here
 
 
 def test_what_is_above_its_bound_is_named_and_nothing_else(
