@@ -32,6 +32,7 @@ from include.experiment.prices import price_book
 from include.experiment.prices.books import book_of
 from include.model.billing import MONTH_S
 from tests.advise.synthetic import case_of, small_request, write_small_recording
+from tests.builders_prices import BOOK
 from tests.command_line import refused, said
 
 CONDITIONS = ReplayConditions(instances_at_start=4, max_instances=8)
@@ -52,14 +53,7 @@ def test_a_month_costs_what_the_book_bills_for_the_leases() -> None:
 
 
 def test_a_host_that_is_held_throughout_is_one_lease_of_a_month() -> None:
-    book = book_of(
-        {
-            "name": "capped", "provider": "x", "region": "y", "instance_type": "z",
-            "currency": "EUR", "per_hour": 0.0242, "rule": "hetzner", "cap_per_month": 15.0,
-            "as_of": "2026-01-31", "source": "list",
-        },
-        "capped",
-    )  # fmt: skip
+    book = book_of(BOOK | {"per_hour": 0.0242, "cap_per_month": 15.0}, "capped")
     throughout = ReplayLease(0.0, 3600.0, 17.5 * 3600)
 
     assert cost_of([throughout], book, 17.5 * 3600, 15.0) == pytest.approx(15.0)

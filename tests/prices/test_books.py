@@ -18,17 +18,12 @@ from include.model.billing import CloudPriceBook
 from include.model.errors import SpecError
 from include.results.bounds.report import unbounded
 from tests.builders import run_spec
+from tests.builders_prices import BOOK
 from tests.command_line import refused, said
-
-MINE: dict[str, Any] = {
-    "name": "mine", "provider": "somebody", "region": "here", "instance_type": "cx1",
-    "currency": "EUR", "per_hour": 0.36, "rule": "hetzner", "cap_per_month": 20,
-    "as_of": "2026-01-31", "source": "a price list",
-}  # fmt: skip
 
 
 def without(*names: str, **changes: Any) -> dict[str, Any]:
-    return {name: value for name, value in (MINE | changes).items() if name not in names}
+    return {name: value for name, value in (BOOK | changes).items() if name not in names}
 
 
 @pytest.mark.parametrize("books", [("btu10", "cheap.yaml"), ("cheap.yaml", "btu10")])
@@ -54,7 +49,7 @@ def problems_with(raw: Any, tmp_path: Path) -> list[str]:
 
 
 def test_a_book_bills_by_its_rule_unless_it_says_otherwise() -> None:
-    book = book_of(MINE, "mine")
+    book = book_of(BOOK, "mine")
     assert (book.btu_s, book.minimum_s, book.cap_per_month) == (3600, 3600, 20)
     assert book.price_per_btu == 0.36
     other = book_of(without(minimum_s=7200, billed_from="active"), "mine")
@@ -180,7 +175,7 @@ def a_point(*books: str) -> RunSpec:
 
 
 def test_a_spec_names_a_book_beside_it(tmp_path: Path) -> None:
-    (tmp_path / "mine.yaml").write_text(yaml.safe_dump(MINE))
+    (tmp_path / "mine.yaml").write_text(yaml.safe_dump(BOOK))
     (tmp_path / "spec.yaml").write_text(
         "{name: own, controllers: btu, patterns: constant, duration_min: 10, "
         "price_books: [btu10, mine.yaml]}"
@@ -205,7 +200,7 @@ def test_bounds_are_of_whole_btus_only(tmp_path: Path) -> None:
 def test_books_that_a_run_cannot_be_billed_by_are_refused(tmp_path: Path) -> None:
     changes = {"name": "btu10", "rule": "aws-spot", "billed_from": "active", "minimum_s": 60.5}
     file = tmp_path / "mine.yaml"
-    file.write_text(yaml.safe_dump(MINE | changes | {"reserved": {"hosts": 1, "per_hour": 1}}))
+    file.write_text(yaml.safe_dump(BOOK | changes | {"reserved": {"hosts": 1, "per_hour": 1}}))
     of_itself, *told = problems_of(a_point(str(file)))
     assert "must be a multiple of" in of_itself
     assert [problem.partition("; ")[2] for problem in told] == [
@@ -214,7 +209,7 @@ def test_books_that_a_run_cannot_be_billed_by_are_refused(tmp_path: Path) -> Non
         "write interrupted_free_s: 0",
         "leave reserved out",
     ]
-    file.write_text(yaml.safe_dump(MINE))
+    file.write_text(yaml.safe_dump(BOOK))
     assert problems_of(a_point(str(file), str(file))) == [
         "two price books are called mine; each needs a name of its own"
     ]
@@ -224,5 +219,5 @@ def test_books_that_a_run_cannot_be_billed_by_are_refused(tmp_path: Path) -> Non
 
 def test_yes_is_no_number_of_a_book(tmp_path: Path) -> None:
     wrong = {"per_hour": True, "penalty_per_item": True, "reserved": {"hosts": True, "per_hour": 1}}
-    fields = [problem.partition(":")[0] for problem in problems_with(MINE | wrong, tmp_path)]
+    fields = [problem.partition(":")[0] for problem in problems_with(BOOK | wrong, tmp_path)]
     assert fields == ["per_hour", "penalty_per_item", "reserved.hosts"]

@@ -18,6 +18,7 @@ from include.workloads.layered import MOST_OPERATORS, NAMES
 from include.workloads.pattern import Levels
 from include.workloads.topologies import load_topology, parse_topology, topology_names
 from tests.builders import run_spec
+from tests.builders_prices import write_book
 from tests.command_line import said
 from tests.problems import problems_told
 
@@ -114,10 +115,7 @@ def test_a_trace_of_a_tenant_lies_beside_its_file_and_is_in_items_of_its_sources
 def test_paths_in_a_topology_are_relative_to_it(tmp_path):
     (tmp_path / "rate.csv").write_text("time_s,level\n0,6\n")
     (tmp_path / "mine.yaml").write_text("{based_on: manufacturing}")
-    (tmp_path / "book.yaml").write_text(
-        "{name: b, provider: p, region: r, instance_type: i, currency: EUR, per_hour: 1, "
-        "rule: ovh, as_of: 2026-01-31, source: s}"
-    )
+    write_book(tmp_path / "book.yaml")
     (tmp_path / "job.yaml").write_text(
         "{name: job, based_on: manufacturing, run_with: {patterns: [{name: trace, path: rate.csv, "
         "scale: {sweep: [1, 2]}}, {name: trace, path: {sweep: [./rate.csv]}, scale: 3}], "

@@ -17,30 +17,18 @@ from include.results.bounds.report import bounds_of, require_bounded
 from include.results.tables.covers import NAME, read_covers, read_parts, stored_runs, write_covers
 from include.runs.stages import run_all
 from tests.builders import run_spec
+from tests.builders_prices import write_book
 from tests.command_line import said
 from tests.problems import problems_told
 
 SPEC = run_spec(experiment="mine", duration_min=10, price_books=("btu10", "btu30"))
 UNEVEN = replace(SPEC, duration_min=2.5)
-MINE = """
-provider: somebody
-name: mine
-region: here
-instance_type: small
-currency: EUR
-per_hour: 0.1
-rule: hetzner
-cap_per_month: 15.0
-as_of: 2026-01-31
-source: their price list
-"""
 
 
 @pytest.fixture
 def capped(tmp_path: Path) -> RunSpec:
     """With a price book that bills at most so much a month."""
-    (tmp_path / "mine.yaml").write_text(MINE)
-    return replace(UNEVEN, price_books=("btu10", str(tmp_path / "mine.yaml")))
+    return replace(UNEVEN, price_books=("btu10", write_book(tmp_path / "mine.yaml")))
 
 
 def bound(*arguments: str) -> str:
