@@ -7,9 +7,7 @@ rows; `--operators 100 --repeats 1` is a cluster of a tenth of that, and one dec
 makes every tenth operator need five times the memory of the others, on hosts that are full. With
 `--gate` it ends with 1 when a decision grows faster than the cluster does, beyond what caches take.
 
-Nobody carries these decisions out, so a controller decides the same again. With `--at-work 10`
-each is at work instead: ten minutes on the simulated testbed, on the topology `layered_1000`
-under a random walk, from what its peak needs on. Seconds are of the CPU.
+Nobody carries these decisions out, so a controller decides the same again. Seconds are of the CPU.
 """
 
 from __future__ import annotations
@@ -26,16 +24,10 @@ from msgspec import structs
 
 from include.controllers import CONTROLLERS
 from include.controllers.base import Setting
-from include.controllers.deployment import first_deployment
-from include.experiment.run import resolve
-from include.experiment.spec import RunSpec
 from include.model.host import HostFlavor
 from include.model.observation import Observation, TenantSample
 from include.model.tenant import Intent, Tenant
 from include.model.topology import Edge, Source, Topology
-from include.runs.guard import check
-from include.runs.session import Session
-from include.testbeds.base import ACTS
 from include.testing.builders import a_host, a_sample, an_instance, an_observation, an_operator
 from tests.bench.gates import exit_code
 
@@ -166,50 +158,6 @@ def decision_s(
     return statistics.median(took_s), steps
 
 
-def at_work(name: str, operators: int, minutes: int) -> list[tuple[float, int]]:
-    """CPU time and steps of every decision while a controller is at work."""
-    spec = RunSpec(
-        experiment="decisions",
-        controller=name,
-        pattern="random_walk",
-        btu_min=10,
-        seed=1,
-        duration_min=60,
-        topology=f"layered_{operators}",
-        max_hosts=4 * operators,
-    )
-    run = resolve(spec)
-    session, took = Session.open(run), list[tuple[float, int]]()
-    testbed, controller, memory = (
-        session.loop.testbed,
-        session.loop.controller,
-        session.memories[ACTS],
-    )
-    testbed.deploy(first_deployment(run.setting, run.instances_at_peak))
-    for turn in range(int(minutes * 60 / controller.interval_s)):
-        testbed.advance_to(turn * controller.interval_s)
-        observation = testbed.observe()
-        start_s = time.process_time()
-        memory, decided = controller.decide(memory, observation)
-        took.append((time.process_time() - start_s, len(decided.steps)))
-        checked = check(decided, observation, run.setting)
-        allowed = tuple(step for step, refusal in checked if not refusal)
-        testbed.apply(replace(decided, steps=allowed))
-        testbed.take_measurements()
-    return took
-
-
-def print_at_work(names: Sequence[str], operators: int, minutes: int) -> None:
-    """One row per controller: its decisions, the median and the slowest, and their steps."""
-    print(f"{f'at work for {minutes} min, {operators:,} operators':<36} {'median':>12} "
-          f"{'slowest':>12} {'decisions':>10} {'steps, median':>14} {'most':>8}")  # fmt: skip
-    for name in names:
-        times_s, steps = zip(*at_work(name, operators, minutes), strict=True)
-        print(f"{name:<36} {statistics.median(times_s) * 1e3:9.1f} ms {max(times_s) * 1e3:9.1f} ms "
-              f"{len(steps):10d} {statistics.median(steps):14.0f} {max(steps):8d}",
-              flush=True)  # fmt: skip
-
-
 def main(arguments: Sequence[str]) -> int:
     """One row per controller: time at full size, growth from a tenth of it, steps decided."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench.decisions", description=__doc__)
@@ -219,13 +167,9 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument(
         "--mixed", action="store_true", help="every tenth operator is large, hosts are full"
     )
-    parser.add_argument("--at-work", type=int, metavar="MINUTES", help="on the simulated testbed")
     parser.add_argument("--gate", action="store_true", help="end with 1 when growth is too fast")
     options = parser.parse_args(arguments)
     names = options.names or list(CONTROLLERS)
-    if options.at_work:
-        print_at_work(names, options.operators, options.at_work)
-        return 0
     size, tenth = options.operators, options.operators // 10
     print(f"{'one decision, medians of ' + str(options.repeats):<30} "
           f"{size * INSTANCES:8,} instances {tenth * INSTANCES:10,} "

@@ -111,16 +111,6 @@ def test_matrix(bench: Bench) -> None:
     assert all(float(number.replace(",", "")) > 0 for number in match.groups())
 
 
-def test_decisions_at_work(bench: Bench) -> None:
-    output = bench("tests.bench.decisions", "--operators", "10", "--at-work", "5", "btu", "tide")
-    heading, *rows = output.splitlines()
-    assert "5 min, 10 operators" in heading
-    matches = [re.fullmatch(r"(\w+) +[\d.]+ ms +[\d.]+ ms +(\d+) +\d+ +(\d+)", row) for row in rows]
-    assert [(match[1], int(match[2])) for match in matches if match] == [("btu", 5), ("tide", 20)]
-    assert matches[1] is not None
-    assert int(matches[1][3]) > 0  # it had something to do
-
-
 @pytest.mark.airflow
 def test_page(bench: Bench) -> None:
     output = bench("tests.bench.page", "--runs", "20", "--repeats", "2")
