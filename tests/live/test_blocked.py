@@ -15,18 +15,13 @@ from include.testbeds.live.services import Services
 from tests.live.live_run import live_run
 from tests.live.world import SERVICES, script, wait_until
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.usefixtures("images")]
 
 DISK = ("set_disk_free_limit", "9000GB"), ("set_disk_free_limit", "1GB")
 MEMORY = (
     ("set_vm_memory_high_watermark", "absolute", "1MB"),
     ("set_vm_memory_high_watermark", "absolute", "1GB"),
 )
-
-
-@pytest.fixture(autouse=True)
-def _images(images):
-    """They have to be there."""
 
 
 @contextmanager

@@ -33,14 +33,9 @@ from include.testbeds.reap import DEAD_AFTER_S, reap
 from tests.live.live_run import FLAVOR, FRONT, live_run
 from tests.live.world import HOSTS, crowding, kill_container, script, wait_until
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.usefixtures("images")]
 
 CACHED_START_S = 2.0
-
-
-@pytest.fixture(autouse=True)
-def _images(images):
-    """They have to be there."""
 
 
 def test_windows_hand_a_run_to_each_other_and_leave_nothing():

@@ -13,12 +13,7 @@ from tests.live.live_run import FRONT, crowding
 from tests.live.world import script, wait_until
 from tests.openstack.plane import FLAVOR, MACHINE, cloud_run
 
-pytestmark = pytest.mark.openstack
-
-
-@pytest.fixture(autouse=True)
-def _images(images):
-    """They have to be there."""
+pytestmark = [pytest.mark.openstack, pytest.mark.usefixtures("images")]
 
 
 def test_a_host_is_leased_used_and_released_while_the_run_goes_on(cloud):
