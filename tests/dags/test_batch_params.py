@@ -28,19 +28,6 @@ def test_a_spec_file_is_the_matrix_whatever_else_is_filled_in(spec: str) -> None
     assert cells == list(load_spec(SPECS / "reproduction_baselines.yaml").points())
 
 
-def test_every_problem_is_told_at_once_with_the_cells_that_have_it() -> None:
-    reported = problems(
-        controllers=["btuu", "fixed"], btus_min=[10, 10.1], flavor="tiny", faults={"x": 1}
-    )
-    text = "\n".join(reported)
-    assert len(reported) == 4
-    assert "unknown controller 'btuu'. Did you mean 'btu'?" in text
-    assert "btuu-random_walk_1-btu10.1-s1-" in text
-    assert "btu_min must be a multiple of 0.25" in text
-    assert sum("of 4 runs)" in problem for problem in reported) == 2
-    assert sum("unknown flavor 'tiny'" in problem for problem in reported) == 1
-
-
 def test_a_problem_of_many_cells_names_a_few() -> None:
     (problem,) = problems(controllers=["btuu", "btu"], seeds=list(range(10)))
     assert "-s3-" in problem
