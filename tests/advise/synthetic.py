@@ -200,18 +200,6 @@ BUSY_MS = {name: ms / (1 - OVERHEAD) for name, ms in (("parse", 4), ("enrich", 9
 """What a record keeps an instance busy for: overhead leaves so much of its core."""
 SELECTIVITY = {"parse": 0.5, "enrich": 2.0}
 EDGES = "parse>enrich>store"
-BOOK = """\
-name: mine
-provider: none
-region: here
-instance_type: box
-currency: EUR
-per_hour: 0.2
-as_of: 2026-01-01
-source: my bill
-billed_every_s: 60
-minimum_s: 60
-"""
 
 
 def write_operators(folder: Path) -> Path:

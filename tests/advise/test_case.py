@@ -25,7 +25,8 @@ from include.experiment.spec import require_name
 from include.files.whole import write_json
 from include.model.errors import SpecError, StoreError
 from include.workloads.recordings import Recording
-from tests.advise.synthetic import BOOK, case_of, small_request
+from tests.advise.synthetic import case_of, small_request
+from tests.builders_prices import BOOK, write_book
 from tests.command_line import refused
 from tests.problems import problems_told
 
@@ -152,8 +153,8 @@ def test_no_message_repeats_a_password(
 
 def test_a_moment_without_instances_ends_no_lease(tmp_path: Path, request_: AdviceRequest) -> None:
     """A job that is deployed again is away for a moment; a cloud bills its hosts on."""
-    (tmp_path / "mine.yaml").write_text(BOOK.replace("_s: 60", "_s: 3600"))
-    case = case_of(replace(request_, prices=str(tmp_path / "mine.yaml")))
+    prices = write_book(tmp_path / "mine.yaml", rule="ovh", cap_per_month=None)
+    case = case_of(replace(request_, prices=prices))
     whole = recorded_outcome(case.read, case.question)
     instances = case.read.instances.copy()
     instances[200:203] = 0
@@ -161,12 +162,13 @@ def test_a_moment_without_instances_ends_no_lease(tmp_path: Path, request_: Advi
     instances[200:260] = 2
     fewer = recorded_outcome(replace(case.read, instances=instances), case.question)
 
-    assert whole.cost_per_month == pytest.approx(4 * 0.2 * 730)
+    assert whole.cost_per_month == pytest.approx(4 * BOOK["per_hour"] * 730)
     assert away.cost_per_month == whole.cost_per_month
     # Two hosts are there throughout; the two others are leased twice, by begun hours.
     hours = case.read.load_per_s.size * case.read.step_s / 3600
     begun = sum(np.ceil([200 * 15 / 3600, hours - 260 * 15 / 3600]))
-    assert fewer.cost_per_month == pytest.approx(2 * 0.2 * 730 + 2 * 0.2 * begun * 730 / hours)
+    each = BOOK["per_hour"] * 730 * (1 + begun / hours)
+    assert fewer.cost_per_month == pytest.approx(2 * each)
 
 
 def test_what_is_kept_is_what_was_asked(
@@ -175,8 +177,7 @@ def test_what_is_kept_is_what_was_asked(
     """Also where inputs may be in one folder only, and answers are kept in another."""
     inputs = tmp_path_factory.mktemp("inputs")
     monkeypatch.setenv("TIDEBENCH_INPUTS", str(inputs))
-    (inputs / "mine.yaml").write_text(BOOK)
-    prices = str(inputs / "mine.yaml")
+    prices = write_book(inputs / "mine.yaml")
     asked = small_request(inputs, prices=prices, seeds=2, controllers=("hpa",))
 
     kept = keep_case(asked, tmp_path / "out")
@@ -301,16 +302,16 @@ def test_what_to_paste_is_for_the_platform_that_is_asked_for_or_recorded(
 def test_a_book_that_bills_from_when_a_host_is_up_is_refused(
     tmp_path: Path, request_: AdviceRequest
 ) -> None:
-    (tmp_path / "mine.yaml").write_text(BOOK + "billed_from: active\n")
-
+    prices = write_book(tmp_path / "mine.yaml", billed_from="active")
     with pytest.raises(SpecError, match="write billed_from: order"):
-        case_of(replace(request_, prices=str(tmp_path / "mine.yaml")))
+        case_of(replace(request_, prices=prices))
 
 
 def test_reserved_hosts_are_in_the_bound(tmp_path: Path, request_: AdviceRequest) -> None:
-    reserved = "reserved: {hosts: 4, per_hour: 0.01}\n"
-    (tmp_path / "mine.yaml").write_text(BOOK + reserved)
-    case = case_of(replace(request_, prices=str(tmp_path / "mine.yaml")))
+    reserved = {"hosts": 4, "per_hour": 0.01}
+    by_the_hour = {"rule": "ovh", "cap_per_month": None}
+    prices = write_book(tmp_path / "mine.yaml", **by_the_hour, reserved=reserved)
+    case = case_of(replace(request_, prices=prices))
 
     as_run = recorded_outcome(case.read, case.question)
     assert as_run.cost_per_month == pytest.approx(4 * 0.01 * 730)

@@ -31,7 +31,6 @@ from include.advise.request import AdviceRequest
 from include.experiment.prices import price_book
 from include.model.errors import SpecError
 from tests.advise.synthetic import (
-    BOOK,
     Truth,
     case_of,
     csv,
@@ -41,6 +40,7 @@ from tests.advise.synthetic import (
     small_request,
 )
 from tests.advise.test_ranking import row
+from tests.builders_prices import write_book
 from tests.command_line import refused, said
 
 
@@ -241,7 +241,7 @@ def test_a_recording_that_gives_no_model_is_held_against_and_paths_are_those_of_
     (tmp_path / "lists").mkdir()
     for name, of in (("whole.csv", whole), ("short.csv", whole.at(slice(60)))):
         (tmp_path / "lists" / name).write_text(csv(of))
-    (tmp_path / "lists" / "book.yaml").write_text(BOOK)
+    write_book(tmp_path / "lists" / "book.yaml")
     listed, table = tmp_path / "lists" / "mine.yaml", tmp_path / "errors.csv"
     fixed_20 = "job: j, controller: fixed, options: {instances_each: 20}, prices: book.yaml"
     listed.write_text(
