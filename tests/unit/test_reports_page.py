@@ -141,6 +141,7 @@ def test_sections_come_in_their_order(page: str) -> None:
 def test_figures_stand_beside_the_published_ones(page: str) -> None:
     assert '<b>70.00</b><small>paper 69.33 <span class="delta">+0.67</span>' in page
     assert page.count("<svg") == 4
+    assert page.index("Strict near real-time compliance") < page.index("SLA compliance")
 
 
 COSTS = ("resource_cost", "real_time_total_cost", "near_real_time_total_cost", "relaxed_total_cost")
@@ -360,7 +361,10 @@ def test_each_case_is_held_against_its_own_published_figure(
 def test_the_summary_shows_what_was_controlled_or_published(tmp_path: Path) -> None:
     folder = let_pass(stage(tmp_path / "demo"))
     publish(folder, f"sqlite:///{tmp_path / 'results.db'}")
-    lines = [line.split() for line in summary(folder, printed).splitlines()]
+    told = summary(folder, printed)
+    assert told.index("Strict: late, or overdue") < told.index("Compliance, percent")
+    assert max(map(len, summary(folder).partition("Page: ")[0].splitlines())) <= 100
+    lines = [line.split() for line in told.splitlines()]
     assert lines[0][0] == f"{RUN}:"
     assert ["Real-time", "49.0", "49.0", "+0.0"] in lines
     assert ["Resource,", "BTU", "10", "min", "70.00", "69.33", "+0.67"] in lines
