@@ -18,7 +18,6 @@ from include.model.decision import (
 from include.model.errors import StoreError
 from include.testbeds import TESTBEDS
 from include.testing.builders import SMALL, a_topology, an_operator, decision
-from include.workloads.pattern import Levels
 from tests.builders import a_config, apply_at, measured_at, resumed, seen_at, tables_of
 
 EMBEDDED = tuple(name for name, one in TESTBEDS.items() if not one.real_time)
@@ -281,16 +280,3 @@ def test_a_boot_that_fails_ends_the_lease_and_takes_what_was_planned_on_it(build
     assert seen_at(testbed, 90).hosts == {}
     assert testbed.observe().instances == {}
     assert testbed.take_measurements()["event"]["event"] == ["host_boot_failure"]
-
-
-def test_instances_on_a_crowded_host_share_its_cpu(build):
-    topology = a_topology(an_operator("O1", service_ms=100.0, cpu_cores=4.0, memory_mb=100.0))
-    durations = []
-    for instances in (1, 2):
-        testbed = build(topology=topology, levels_of={"S1": Levels((0.0,), (9.0,))})
-        start = [StartInstance("O1", "a")] * instances
-        testbed.deploy(decision(LeaseHost(SMALL.name, "a"), *start))
-        measured = measured_at(testbed, 600)["processing_duration"]
-        durations.append(measured["duration_ms"].mean())
-    # Two instances that each want all cores are no faster than one.
-    assert durations[1] > durations[0]
