@@ -218,19 +218,6 @@ def test_what_a_lost_or_closed_instance_holds_goes_to_others(lost: bool) -> None
     assert sorted(done_s(network, 20)) == pytest.approx(ends_s, abs=1e-3)
 
 
-def test_binding_costs_waiting_where_instances_are_plenty() -> None:
-    """At 60 % load items seldom wait for the first free of ten; bound ones wait for their own."""
-    arrivals_us = poisson_us(6.0, 5000)
-    waits_s = {}
-    for prefetch in (0, 5):
-        network = a_network(
-            arrivals_us, servers=10, service_cv=0.5, prefetch=prefetch, duration_s=1200
-        )
-        network.advance(1200 * S)
-        waits_s[prefetch] = network.take_records()[:, kernel.R_WAIT_US].mean() / S
-    assert waits_s[5] > 5 * waits_s[0]
-
-
 def test_nothing_is_held_of_an_operator_without_instances_of_its_own() -> None:
     topology = a_topology(an_operator("O1"), an_operator("O2", runs_in="O1"))
     with pytest.raises(SpecError, match="prefetch must be 0: O2 has no instances of its own"):

@@ -171,11 +171,6 @@ def test_each_is_a_queue_of_its_own_as_pollaczek_and_khinchine_say(instances, ut
     assert wait_s == pytest.approx(expected_s, rel=0.1)
 
 
-def test_one_queue_for_all_waits_far_less():
-    """Why parallelism alone does not meet an SLO of Fig. 11, but low capacity does."""
-    assert mean_wait_s(8, 56.0) < mean_wait_s(8, 56.0, own_queues=True) / 3
-
-
 @pytest.mark.parametrize("behind", [1, 3])
 def test_a_host_with_a_backlog_uses_all_of_its_cores(behind):
     heavy = an_operator("heavy", service_ms=90.0)
