@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-import time
 from contextlib import contextmanager
 
 import pytest
@@ -94,26 +93,3 @@ def test_a_busy_operator_is_scaled_within_limits_others_are_respected_and_it_han
     assert "asks for front 2 -> 3 (front uses" in service.told()
     assert service.kinds().count("asks") - service.kinds().count("not taken") == 1
     assert "end 1 -> 2" in service.told()
-
-
-def test_a_killed_job_manager_and_host_are_no_reason_to_ask_again(tmp_path):
-    """The testbed starts them again and asks for its own instances, which `act` respects."""
-    config = configured(rate=60, emits_s=600, duration_s=700)
-    with flink_run(config, HOSTS) as run:
-        service = Service(run, tmp_path)
-        with service.runs("--really") as process:
-            service.until("up")
-            run.state.job_manager.end(first=signal.SIGKILL)
-            run.until(lambda: "job_manager_restarted" in [each[0] for each in run.events()])
-            run.settle()
-            run.state.fleet.hosts[1].process.end(first=signal.SIGKILL)
-            run.until(lambda: run.state.fleet.hosts[1].ended)
-            service.until("others")
-            time.sleep(20)  # ten polls, in which it might ask
-            assert process.poll() is None
-            process.send_signal(signal.SIGTERM)
-            assert process.wait(timeout=60) == 0
-    kinds = service.kinds()
-    assert kinds.count("asks") == kinds.count("up") == 1
-    assert kinds.index("others") > kinds.index("up")
-    assert kinds[-1] == "ended"
