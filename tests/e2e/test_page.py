@@ -159,6 +159,9 @@ def test_runs_are_removed_after_a_question_by_who_may_trigger_that_dag(airflow: 
     triggered = airflow.ask("GET", f"/api/v2/dags/remove_runs/dagRuns/{quote(run_id, safe='')}")
     assert triggered["conf"] == {"experiment": "first", "runs": [RUN, "short"]}
     assert triggered["triggering_user_name"]
+    for again in (path, f"/tidebench/remove?run=first/{RUN}"):
+        assert f"runs/{quote(run_id)}" in get(airflow, again, airflow.token, "POST")[2]
+    assert list(airflow.runs("remove_runs")) == [run_id], "a double click asks once"
 
 
 def test_a_viewer_sees_no_button_that_is_refused(airflow: Airflow) -> None:

@@ -6,6 +6,7 @@ Nothing of what was measured is changed here, and nothing by a page of another s
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from threading import Lock
 from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlsplit
 
@@ -14,10 +15,13 @@ from airflow.api_fastapi.app import get_auth_manager
 from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity, DagDetails
 from airflow.api_fastapi.core_api.security import GetUserDep, requires_access_dag
 from airflow.exceptions import DagNotFound
+from airflow.models.dagrun import DagRun
+from airflow.utils.session import create_session
 from airflow.utils.types import DagRunTriggeredByType
 from fastapi import Form, HTTPException, Request
 from fastapi.responses import RedirectResponse
 from pydantic import BaseModel
+from sqlalchemy import select
 
 from include.model.errors import SpecError
 from include.results.reports.labels import Change, change_labels, tags_in
@@ -37,6 +41,9 @@ MAY_RUN = requires_access_dag("POST", DagAccessEntity.RUN, param_dag_id="experim
 """Who may trigger the DAG `experiment` may label what came of it. Airflow's own check."""
 MAY_REMOVE = requires_access_dag("POST", DagAccessEntity.RUN, param_dag_id=DAG_ID)
 """Who may trigger the DAG `remove_runs` may remove runs. Airflow's own check."""
+
+_ONE_AT_A_TIME = Lock()
+"""A double click asks twice at once; the second finds the DAG run of the first."""
 
 RIGHTS = {
     "may_label": "experiment",
@@ -105,23 +112,45 @@ def removable(chosen: Sequence[str]) -> Mapping[str, list[str]]:
 
 
 def trigger_removal(runs: Mapping[str, Sequence[str]], user: str) -> Mapping[str, str]:
-    """Trigger a DAG run per experiment; returns their ids."""
+    """Trigger a DAG run per experiment, unless one is under way for its runs; returns the ids.
+
+    A second one would begin when the first has ended, and fail: the runs are not there any more.
+    """
     ids = {}
     for experiment, run_ids in runs.items():
-        try:
-            dag_run = trigger_dag(
-                DAG_ID,
-                triggered_by=DagRunTriggeredByType.UI,
-                triggering_user_name=user,
-                conf={"experiment": experiment, "runs": list(run_ids)},
-            )
-        except DagNotFound as error:
-            raise HTTPException(
-                503, f"The DAG {DAG_ID} is not there (yet): it is in dags/ of Tidebench."
-            ) from error
+        with _ONE_AT_A_TIME:
+            dag_run = _removal_under_way(experiment, run_ids) or _trigger(experiment, run_ids, user)
         if dag_run is not None:
-            ids[experiment] = dag_run.run_id
+            ids[experiment] = dag_run
     return ids
+
+
+def _removal_under_way(experiment: str, run_ids: Sequence[str]) -> str | None:
+    """Id of a DAG run that has not ended and removes all of these runs."""
+    statement = select(DagRun.run_id, DagRun.conf).where(
+        DagRun.dag_id == DAG_ID, DagRun.state.in_(("queued", "running"))
+    )
+    with create_session(scoped=False) as session:
+        for dag_run, conf in session.execute(statement):
+            same = conf and conf.get("experiment") == experiment
+            if same and all(run in conf.get("runs", ()) for run in run_ids):
+                return str(dag_run)
+    return None
+
+
+def _trigger(experiment: str, run_ids: Sequence[str], user: str) -> str | None:
+    try:
+        dag_run = trigger_dag(
+            DAG_ID,
+            triggered_by=DagRunTriggeredByType.UI,
+            triggering_user_name=user,
+            conf={"experiment": experiment, "runs": list(run_ids)},
+        )
+    except DagNotFound as error:
+        raise HTTPException(
+            503, f"The DAG {DAG_ID} is not there (yet): it is in dags/ of Tidebench."
+        ) from error
+    return None if dag_run is None else dag_run.run_id
 
 
 class LabelForm(BaseModel):
