@@ -100,6 +100,13 @@ def test_runs_are_tagged_noted_archived_and_taken_back(airflow: Airflow) -> None
     assert "1 run<" in listed
     assert EVIL not in listed
 
+    (seen,) = re.findall('name="seen" value="([^"]+)"', page)
+    for was, status in (("", 422), (seen, 303)):
+        labels |= {"note": f"colder {EVIL}", "seen": was}
+        answer = send(airflow, f"/tidebench/label?run={quote(KEY)}", labels, airflow.token, **LEFT)
+        assert answer[0] == status
+        assert ("load the page again" in answer[2]) is (status == 422)
+
     chosen = {"run": [KEY, f"other/{RUN}"], "add_tags": "both"}
     assert send(airflow, "/tidebench/label?sort=cost", chosen, airflow.token, **LEFT)[0] == 303
     assert "2 runs" in read_page(airflow, "/tidebench/?tag=both")

@@ -317,6 +317,20 @@ def test_an_archived_run_is_left_out_until_it_is_asked_for(three_runs: str) -> N
     assert runs_found(three_runs) == set(RUNS)
 
 
+def test_labels_that_somebody_else_has_changed_meanwhile_are_not_replaced(three_runs: str) -> None:
+    run = [("one", "cheap")]
+    change_labels(three_runs, run, Change(note="hers", seen=""), "ada")
+    change_labels(three_runs, run, Change(note="hers", seen=""), "ada")  # a double click
+    with pytest.raises(SpecError, match="ada has changed them since"):
+        change_labels(three_runs, run, Change(note="his", seen=""), "bob")
+    (tables,) = read_runs(three_runs, run)
+    assert tables is not None
+    seen = tables["runs"][0]["changed_at"]
+    change_labels(three_runs, run, Change(note="ours", seen=seen), "bob")
+    (row,) = find_runs(three_runs, Query(equal={"experiment": "one"}, text="cheap")).runs
+    assert row["note"] == "ours"
+
+
 def test_publishing_again_leaves_labels_and_removing_a_run_removes_them(
     three_runs: str, tmp_path: Path
 ) -> None:

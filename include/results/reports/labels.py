@@ -30,6 +30,9 @@ class Change:
     add_tags: Sequence[str] = ()
     note: str | None = None
     archived: bool | None = None
+    seen: str | None = None
+    """When the labels that this change replaces had been changed last, "" if never; None for a
+    change of whatever there is."""
 
 
 def tags_in(text: str) -> list[str]:
@@ -56,7 +59,8 @@ def change_labels(
     """Change the labels of published runs, each given by experiment and run; how many there were.
 
     Runs that are not published are passed over. Raises PublishError when the database cannot be
-    written, SpecError for a note that is too long and for a run that would have too many tags.
+    written, SpecError for a note that is too long, for a run that would have too many tags, and for
+    labels that are no more those that were seen.
     """
     if change.note is not None and len(change.note) > MOST_LETTERS:
         raise SpecError("note", [f"at most {MOST_LETTERS} letters, got {len(change.note)}"])
@@ -86,15 +90,24 @@ def _is_taken(connection: Connection, experiment: str, run: str) -> bool:
 def _labels(connection: Connection, table: Table, experiment: str, run: str) -> Mapping[str, Any]:
     result = connection.execute(sa.select(table).filter_by(experiment=experiment, run=run))
     row = result.mappings().first()
-    return dict(row) if row else {"tags": "", "note": "", "archived": False}
+    never = {"tags": "", "note": "", "archived": False, "changed_at": "", "changed_by": "somebody"}
+    return dict(row) if row else never
 
 
 def _changed(labels: Mapping[str, Any], change: Change) -> dict[str, Any]:
     tags = (labels["tags"] or "").split() if change.tags is None else change.tags
     tags = tags_in(" ".join([*tags, *change.add_tags]))
-    return {
+    changed = {
         # A space on either side, so that LIKE finds whole ones.
         "tags": f" {' '.join(tags)} " if tags else "",
         "note": labels["note"] if change.note is None else change.note.strip(),
         "archived": labels["archived"] if change.archived is None else change.archived,
     }
+    is_other = any(labels[name] != value for name, value in changed.items())
+    if change.seen is not None and change.seen != labels["changed_at"] and is_other:
+        problem = (
+            f"{labels['changed_by']} has changed them since you opened the page; go back, copy "
+            "what you have typed, and load the page again"
+        )
+        raise SpecError("labels", [problem])
+    return changed

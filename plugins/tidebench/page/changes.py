@@ -161,6 +161,8 @@ class LabelForm(BaseModel):
     add_tags: str = ""
     note: str | None = None
     archived: str | None = None
+    seen: str | None = None
+    """When the labels had been changed last as the form was made."""
 
     @property
     def action(self) -> str:
@@ -188,6 +190,7 @@ def label(
             add_tags=tags_in(form.add_tags),
             note=None if form.note is None else form.note.replace("\r\n", "\n"),
             archived=None if form.archived is None else form.archived == "yes",
+            seen=form.seen,
         )
         url = results_database_url(data_root())
         changed = change_labels(url, runs, change, user.get_name())
