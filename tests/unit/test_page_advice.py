@@ -1,4 +1,4 @@
-"""The list of advice, from what is published below a data root."""
+"""The list of advice, from what is published below a data root, and its place above the runs."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Any
 
 from starlette.datastructures import QueryParams
 
+from include.results.reports.database import Publication, sent_rows
+from tests.builders_staged import tables_of
 from tidebench.page.advice import advice_list
 from tidebench.page.listing import runs_list
 from tidebench.page.query import query_of
@@ -53,4 +55,16 @@ def test_the_list_of_runs_begins_with_the_newest_answers_unless_it_is_narrowed(
         return [one["name"] for one in content["advice"]]
 
     assert listed("") == [f"advice-shadow-2026-01-0{day}" for day in (5, 4, 3)]
-    assert listed("experiment=mine") == listed("page=2") == []
+    assert listed("experiment=mine") == []
+
+
+def test_the_page_behind_the_last_one_is_the_last_one(tmp_path: Path) -> None:
+    answer(tmp_path, "advice-of-page-1", 1e9)
+    made_up = [tables_of(f"r{k}") for k in range(51)]
+    rows = {name: [tables[name][0] for tables in made_up] for name in ("runs", "outcomes")}
+    url = f"sqlite:///{tmp_path / 'results.db'}"
+    with sent_rows(url, Publication(experiment="many", edition="1", checks=1), rows):
+        pass
+    content: Mapping[str, Any] = runs_list(url, tmp_path, query_of(QueryParams("page=99")))
+    assert (content["query"].page, len(content["runs_page"].runs)) == (2, 1)
+    assert content["advice"] == []

@@ -87,6 +87,7 @@ def create_app() -> FastAPI:
         exception_handlers={
             AnyHTTPException: _refused,
             PublishError: _unpublished,
+            FileNotFoundError: _replaced,
             RequestValidationError: _misunderstood,
         },
     )
@@ -244,6 +245,11 @@ async def _refused(request: Request, error: Exception) -> Response:
 
 async def _unpublished(request: Request, error: Exception) -> Response:
     return _message(str(error), 503)
+
+
+async def _replaced(request: Request, error: Exception) -> Response:
+    """Publishing and removing take files away between a look and the reading."""
+    return _message("This was removed or published anew just now. Load the page again.", 404)
 
 
 async def _misunderstood(request: Request, error: Exception) -> Response:

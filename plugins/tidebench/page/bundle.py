@@ -7,6 +7,8 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from include.files.whole import changed_s
+from include.model.errors import PublishError
 from include.results.reports.crate import zip_entry
 from tidebench.page.files import FOLDERS, KINDS, find_file
 
@@ -16,9 +18,11 @@ _PIECE = 1 << 20
 def bundle(root: Path, experiment: str) -> Iterator[bytes]:
     """A zip, piece by piece: a report of a thousand runs is not held in memory.
 
-    The same files give the same bundle, whenever it is asked for.
+    The same files give the same bundle, whenever it is asked for. Raises PublishError where they
+    were published anew meanwhile: a download that breaks off is better than two editions in one.
     """
-    sink = _Sink()
+    sink, manifest = _Sink(), root / experiment / "published" / "manifest.json"
+    edition_s = changed_s(manifest)
     with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as packed:
         for name, path in _bundled(root, experiment):
             entry_of_file = zip_entry(f"{experiment}/{name}")
@@ -26,6 +30,8 @@ def bundle(root: Path, experiment: str) -> Iterator[bytes]:
                 while piece := source.read(_PIECE):
                     entry.write(piece)
                     yield sink.take()
+        if changed_s(manifest) != edition_s:
+            raise PublishError(f"{experiment} was published anew; ask for its bundle again")
     yield sink.take()
 
 

@@ -28,8 +28,8 @@ def curves_of(
 ) -> dict[str, Any]:
     """For every quantity a curve per case: a run, or the mean of several with its 95 % interval.
 
-    ``found`` has the rows of ``timeline`` of every run that was chosen. ``x`` is in minutes; a
-    point stands for the mean of the ``step_s`` seconds before it.
+    ``tables_by_run`` has the rows of ``timeline`` of every run that was chosen. ``x`` is in
+    minutes; a point stands for the mean of the ``step_s`` seconds before it.
     """
     end_s = max(float(tables["runs"][0]["duration_min"]) * 60 for tables in tables_by_run)
     step_s = max(LEAST_STEP_S, end_s / MOST_POINTS)

@@ -41,8 +41,11 @@ NEWEST_ADVICE = 3
 
 
 def runs_list(database_url: str, root: Path, query: Query) -> Mapping[str, object]:
-    """Everything that the list shows."""
+    """Everything that the list shows; of a page behind the last one, the last one."""
     runs_page = find_runs(database_url, query)
+    if query.page > runs_page.pages:
+        query = replace(query, page=runs_page.pages)
+        runs_page = find_runs(database_url, query)
     experiments = {row["experiment"] for row in runs_page.runs}
     narrowed = (
         bool(query.equal or query.ranges or query.tag or query.text) or query.shown != SHOWN[0]
