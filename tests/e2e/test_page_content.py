@@ -158,7 +158,14 @@ def test_the_list_shows_what_begins_while_somebody_looks(airflow: Airflow, page:
     page.locator("#under-way .queued").wait_for()  # the list is drawn anew every few seconds
     airflow.end_by_hand("experiment_batch", run_id)
     page.locator("#under-way .failed").wait_for()
+    page.locator(".why summary").click()
+    airflow.trigger("experiment_batch", asked)
+    page.locator("#under-way .queued").wait_for()
+    assert page.locator(".why[open]").count() == 1, "what is being read stays unfolded"
+    assert page.evaluate("document.activeElement.tagName") == "SUMMARY"
     assert page.evaluate("window.same"), "without a reload: whoever types or has chosen goes on"
+    page.context.clear_cookies()
+    page.wait_for_url("**/auth/login**")
 
 
 @NEEDS_CHROMIUM
@@ -166,11 +173,15 @@ def test_a_run_that_is_published_comes_into_the_list(
     airflow: Airflow, page: Page, root: Path
 ) -> None:
     page.goto(f"{airflow.url}/tidebench/")
+    page.get_by_text("More filters").click()
+    page.get_by_label("tags for the chosen").fill("mine")
     page.get_by_label(f"choose demo/{RUN}").check()
     page.evaluate("document.getElementById('under-way').innerHTML += '<i data-dag-run=x></i>'")
     publish(let_pass(stage(root / "third")), f"sqlite:///{root / 'results.db'}")
     page.get_by_label(f"choose third/{RUN}").wait_for()
     assert page.get_by_label(f"choose demo/{RUN}").is_checked(), "what was chosen stays chosen"
+    assert page.get_by_label("tags for the chosen").input_value() == "mine"
+    assert page.locator(".more[open]").count() == 1
 
 
 @NEEDS_CHROMIUM

@@ -40,38 +40,59 @@ document.addEventListener("change", (event) => {
 });
 window.addEventListener("pageshow", count); // a browser that goes back keeps what was chosen
 
-// The list anew, once a run has left what is under way: it may be published. What is chosen stays so;
-// as long as somebody types in it the list waits.
+// What comes in the place of a part of the page keeps what somebody has typed, chosen and opened in it.
+function kept(part) {
+  const nameOf = (one) => one.closest("[data-dag-run]")?.dataset.dagRun ?? (one.type === "checkbox" ? one.value : one.name);
+  return new Map([...part.querySelectorAll("input:not([type=hidden]), select, details")].map((one) => [nameOf(one), one]));
+}
+function exchange(part, fresh) {
+  const at = part.contains(document.activeElement) && document.activeElement.outerHTML;
+  const before = kept(part);
+  for (const [name, one] of kept(fresh)) {
+    const was = before.get(name);
+    if (was) [one.value, one.checked, one.open] = [was.value, was.checked, was.open];
+  }
+  part.replaceWith(fresh); // escaped where it was made, as the page itself was
+  count();
+  [...fresh.querySelectorAll("a, button, input, select, summary")].find((one) => one.outerHTML === at)?.focus();
+}
+
+async function ask(address) {
+  const answer = await fetch(address, { credentials: "same-origin" });
+  if (answer.status === 401) location.reload(); // to the log-in, instead of showing what was once
+  return answer.ok ? answer.text() : null;
+}
+
+// The list anew, once a run has left what is under way: it may be published. As long as somebody types
+// in it the list waits.
 let outdated = false;
 async function refresh() {
   const runs = document.getElementById("runs");
   if (runs.contains(document.activeElement) && document.activeElement.matches("input:not([type=checkbox]), select")) return;
-  const answer = await fetch(location.href, { credentials: "same-origin" });
-  if (!answer.ok) return;
-  const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("runs");
-  const chosen = new Set([...runs.querySelectorAll("input[name=run]:checked")].map((box) => box.value));
-  runs.replaceWith(fresh); // escaped where it was made, as the page itself was
-  for (const box of fresh.querySelectorAll("input[name=run]")) box.checked = chosen.has(box.value);
-  count();
+  const text = await ask(location.href);
+  if (text === null) return;
+  exchange(runs, new DOMParser().parseFromString(text, "text/html").getElementById("runs"));
   outdated = false;
 }
 
 // What is under way is asked for again every few seconds, as long as somebody looks.
-const way = document.getElementById("under-way");
+let way = document.getElementById("under-way");
 if (way) {
   const names = () => new Set([...way.querySelectorAll("[data-dag-run]")].map((row) => row.dataset.dagRun));
   let seen = "";
   setInterval(async () => {
     if (document.hidden) return;
     try {
-      const answer = await fetch(way.dataset.from, { credentials: "same-origin" });
-      if (!answer.ok) return;
-      const fresh = await answer.text();
-      if (fresh !== seen) { // whoever is on a link of it stays there
-        seen = fresh;
+      const text = await ask(way.dataset.from);
+      if (text === null) return;
+      if (text !== seen) {
+        seen = text;
         const before = names();
-        way.innerHTML = fresh;
-        way.hidden = !way.firstElementChild;
+        const fresh = way.cloneNode(false);
+        fresh.innerHTML = text;
+        fresh.hidden = !fresh.firstElementChild;
+        exchange(way, fresh);
+        way = fresh;
         const now = names();
         outdated ||= [...before].some((name) => !now.has(name));
       }
