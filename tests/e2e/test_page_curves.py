@@ -199,6 +199,22 @@ def test_a_run_far_above_the_others_is_named_over_its_chart(airflow: Airflow, pa
     assert leaving == "Waiting items; leaves the chart: btu · seed 9"
 
 
+@NEEDS_CHROMIUM
+def test_a_band_is_not_cut(airflow: Airflow, page: Page) -> None:
+    """Five runs of 17 to 21 hosts: the interval of their mean ends at 20.96."""
+    page.add_init_script("""
+        let library;
+        window.drawn = [];
+        const keep = { construct: (of, given) => (drawn.push(new of(...given)), drawn.at(-1)) };
+        Object.defineProperty(window, "uPlot", {
+          get: () => library, set: (made) => { library = new Proxy(made, keep); },
+        });
+    """)
+    page.goto(airflow.url + address("compare", *KEYS[:20]))
+    page.locator("#curves .uplot").nth(3).wait_for()
+    assert page.evaluate("drawn[1].scales.y.max") > 20.96
+
+
 def shots(page: Page, tmp_path: Path, name: str) -> None:
     """The page at two widths in both colour schemes: nothing of it is wider than the window."""
     folder = Path(os.environ.get("TIDEBENCH_SCREENSHOTS") or tmp_path)

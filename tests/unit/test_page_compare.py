@@ -173,6 +173,12 @@ def test_a_long_label_has_room_beside_the_points() -> None:
     assert max(point.x for point in scatter.points) < scatter.right
 
 
+def test_large_numbers_are_whole() -> None:
+    assert [render.number(value) for value in (1e6, 1234567, 10.0, 0.25)] == [
+        "1,000,000", "1,234,567", "10", "0.25",
+    ]  # fmt: skip
+
+
 def test_there_is_no_scatter_of_one_case_or_of_what_was_not_measured() -> None:
     unknown = {COST: (1.0, None), SHARE: (2.0, 3.0)}
     assert scatter_of(["a"], {COST: (1.0,), SHARE: (2.0,)}) is None

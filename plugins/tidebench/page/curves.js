@@ -29,13 +29,16 @@
   }
 
   /** Where an axis ends: one run of more than three times the median peak, which would make lines on
-      the ground of all others, leaves the chart. As the reports do (figures/style.py). */
+      the ground of all others, leaves the chart. As the reports do (figures/style.py). A band is shown
+      as far up as that. */
   function edgeOf(chart) {
     const peaks = chart.series.map((own, k) => (shown[k] ? Math.max(0, ...own.mean) : 0));
     const some = peaks.filter((peak) => peak > 0).sort((a, b) => a - b);
     const median = (some[(some.length - 1) >> 1] + some[some.length >> 1]) / 2;
-    const edge = Math.max(0, ...some.filter((peak) => peak <= 3 * median));
-    return { edge, leaving: data.labels.filter((_, k) => peaks[k] > edge) };
+    const most = 3 * median, stays = (_, k) => shown[k] && !(peaks[k] > most);
+    const bands = Math.max(0, ...chart.series.filter(stays).flatMap((own) => own.high ?? []));
+    const edge = Math.max(Math.min(bands, most || 0), ...some.filter((peak) => peak <= most));
+    return { edge, leaving: data.labels.filter((_, k) => peaks[k] > most) };
   }
 
   function draw(chart, place) {

@@ -52,7 +52,7 @@ def number(value: Any, decimals: int | None = None) -> str:
         return "-"
     if isinstance(value, bool) or not isinstance(value, int | float):
         return str(value)
-    return f"{value:,.{decimals}f}" if decimals is not None else f"{value:,g}"
+    return f"{value:,.{decimals}f}" if decimals is not None else f"{value:,.9g}"
 
 
 def difference(value: float, decimals: int | None) -> str:
