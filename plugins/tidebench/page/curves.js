@@ -64,11 +64,18 @@
     }, columns, place);
   }
 
+  /** All show the same minutes, as many as there are between two points: of fewer and fewer uPlot would
+      once look for ticks without end. */
   let following = false;
   function together(plot) {
     if (following) return;
-    following = true;
     const { min, max } = plot.scales.x;
+    const middle = (min + max) / 2, half = data.step_s / 120;
+    if (max - min < 1.98 * half) { // not at once: it is about to draw what it has
+      queueMicrotask(() => plot.setScale("x", { min: middle - half, max: middle + half }));
+      return;
+    }
+    following = true;
     for (const other of plots) if (other !== plot) other.setScale("x", { min, max });
     following = false;
   }
