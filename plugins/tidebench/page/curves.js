@@ -17,6 +17,12 @@
   const dashOf = (k) => DASHES[k % DASHES.length];
   const read = (value) => value == null ? "-" : value.toLocaleString("en", { maximumSignificantDigits: 4 });
 
+  /** Marks of an axis; of hundreds of thousands on they have no room as a whole: 200K. */
+  function marked(_, marks) {
+    const how = marks.at(-1) < 1e5 ? {} : { notation: "compact", maximumSignificantDigits: 4 };
+    return marks.map((mark) => mark.toLocaleString("en", how));
+  }
+
   /** What uPlot draws of one case: a line, and a band where it is a mean. */
   function seriesOf(k, label, own, columns) {
     columns.push(own.mean);
@@ -54,7 +60,7 @@
     return new uPlot({
       width: place.clientWidth, height: HEIGHT, series, bands,
       scales: { x: { time: false }, y: { range: (_, low, high) => [Math.min(0, low ?? 0), (Math.min(high, edge) || 1) * 1.05] } },
-      axes: [{ ...axis, label: "minute", labelSize: 18, size: 36, labelFont: "12px system-ui" }, { ...axis, size: 56 }],
+      axes: [{ ...axis, label: "minute", labelSize: 18, size: 36, labelFont: "12px system-ui" }, { ...axis, size: 56, values: marked }],
       legend: { show: false },
       cursor: { sync: { key: "tidebench", scales: ["x", null] }, drag: { x: true, y: false } },
       hooks: {
