@@ -172,6 +172,14 @@ def test_the_ekf_orders_all_machines_at_once_when_the_rate_jumps() -> None:
     assert decide(ekf, *quiet, cluster(30.0, 0.5, 0.5, arrived=2)).actions == ()
 
 
+def test_items_that_came_while_nobody_read_are_no_jump_of_the_rate() -> None:
+    """Four images a second all the time; what is counted after a gap came in all of it."""
+    ekf = Filtered(setting=SETTING, filter="ekf", aim_between=1.0, cpu_per_rate_change=0.125)
+    quiet = [cluster(i * 0.5, 0.5, 0.5, arrived=2) for i in range(60)]
+    silent = [replace(cluster(30 + i * 0.5, 0.5, 0.5), operators={}) for i in range(10)]
+    assert decide(ekf, *quiet, *silent, cluster(35.0, 0.5, 0.5, arrived=22)).actions == ()
+
+
 def test_no_decision_before_the_ease_in_is_over() -> None:
     ekf = Filtered(setting=SETTING, filter="ekf", aim_between=1.0, cpu_per_rate_change=0.25)
     loaded = [cluster(i * 0.5, 1.0, 1.0) for i in range(41)]

@@ -32,7 +32,7 @@ MEMORY_NOISE = 0.01
 
 @dataclass(frozen=True, slots=True)
 class FilteredMemory:
-    """When the controller last looked, and what its filter remembers."""
+    """When operators were read last, and what the filter remembers."""
 
     seen_s: float
     filtered: FilterMemory
@@ -121,7 +121,8 @@ class Filtered:
             f"nothing to do: of {len(seen.operators)} operators {len(changes)} have an estimate, "
             f"and none is to be scaled{detail}",
         )
-        after = FilteredMemory(seen.now_s, kept)
+        # Counts go on while nobody reads: the next ones are of all that time.
+        after = FilteredMemory(seen.now_s if seen.operators else memory.seen_s, kept)
         if not self._is_due(seen.now_s):
             changes = {name: InstanceChange(0, one.why) for name, one in changes.items()}
         if not any(one.count for one in changes.values()) and self._at_rest(seen):
