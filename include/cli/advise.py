@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from include.cli.interrupt import ends_at_once
-from include.cli.options import OBJECTIVE, PRICES, Objective, Prices, number, results_folder
+from include.cli.options import OBJECTIVE, PRICES, Objective, Prices, results_folder
 from include.model.errors import SpecError, all_checked, command
 
 if TYPE_CHECKING:
@@ -53,9 +53,7 @@ def backtest(  # noqa: PLR0913  options of a command
     prices: Annotated[str, typer.Option(help="What was paid there: a price book.")] = PRICES,
     per_host: PerHost = None,
     sort: Sort = False,
-    lag_above: Annotated[
-        float, typer.Option(min=0, callback=number, help="Lag above which it is behind.")
-    ] = 1e4,
+    lag_above: Annotated[float, typer.Option(min=0, help="Lag above which it is behind.")] = 1e4,
     objective: Annotated[
         str, typer.Option(help="The share of records within its limit is compared.")
     ] = OBJECTIVE,

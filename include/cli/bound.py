@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from include.cli.options import number, runs_of
+from include.cli.options import runs_of
 from include.model.errors import SpecError, command
 
 if TYPE_CHECKING:
@@ -27,10 +27,7 @@ def bound(
         typer.Argument(metavar="SPEC", help="The experiment, as of `run`; or its folder."),
     ],
     within_s: Annotated[
-        float,
-        typer.Option(
-            min=1, callback=number, help="Time limit of the solver for one floor, in seconds."
-        ),
+        float, typer.Option(min=1, help="Time limit of the solver for one floor, in seconds.")
     ] = 60,
     floor: Annotated[bool, typer.Option(help="Compute the floor, too; it takes longest.")] = True,
     parts: Annotated[

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import sys
 from pathlib import Path
@@ -31,13 +30,6 @@ Prices = Annotated[str, typer.Option(help="A price book, by name or file.")]
 Objective = Annotated[str, typer.Option(help="Such as 'latency p95 < 2 s'.")]
 OBJECTIVE, PRICES = "latency p95 < 2 s", "per_second"
 DEFAULT_ROOT = Path(__file__).resolve().parents[2] / "var"
-
-
-def number(value: float) -> float:
-    """Refuse nan, which no bounds of an option keep out."""
-    if math.isnan(value):
-        raise typer.BadParameter("nan is not a number")
-    return value
 
 
 def results_folder(name: str, help_text: str) -> Any:

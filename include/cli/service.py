@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from include.cli.options import OBJECTIVE, PRICES, Objective, Prices, number
+from include.cli.options import OBJECTIVE, PRICES, Objective, Prices
 from include.model.errors import SpecError, all_checked, command
 
 if TYPE_CHECKING:
@@ -26,9 +26,7 @@ URL = Annotated[
 ]
 Job = Annotated[str, typer.Option(help="The name of the job.")]
 Lasts = Annotated[str, typer.Option("--for", help="How long: 90s, 30m, 2h, 7d; else until ended.")]
-Every = Annotated[
-    float, typer.Option(min=1, max=300, callback=number, help="Seconds between polls.")
-]
+Every = Annotated[float, typer.Option(min=1, max=300, help="Seconds between polls.")]
 MaxSlots = Annotated[int, typer.Option(min=0, help="Most slots; 0: twice those there are.")]
 Page = Annotated[str, typer.Option(help="Serve its page at PORT or HOST:PORT.")]
 Kept = Annotated[Path, typer.Option(help="Folder of its state; an old one is continued.")]

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from include.cli.options import DEFAULT_ROOT, Root, number
+from include.cli.options import DEFAULT_ROOT, Root
 from include.model.errors import SetupError, SpecError, unknown_name
 
 
@@ -19,10 +19,7 @@ def metrics(
         str, typer.Option(help="Address to listen on; there is no password.")
     ] = "127.0.0.1",
     within_min: Annotated[
-        float,
-        typer.Option(
-            min=0, callback=number, help="Hide runs without a new file for so many minutes."
-        ),
+        float, typer.Option(min=0, help="Hide runs without a new file for so many minutes.")
     ] = 180,
     runs: Annotated[int, typer.Option(min=1, max=1000, help="Show the newest runs.")] = 20,
 ) -> None:
@@ -59,10 +56,7 @@ def _shown(host: str) -> str:
 def reap(
     remove: Annotated[bool, typer.Option(help="Release the resources of dead runs.")] = False,
     after_s: Annotated[
-        float,
-        typer.Option(
-            min=0, callback=number, help="Seconds without a sign of life after which a run is dead."
-        ),
+        float, typer.Option(min=0, help="Seconds without a sign of life after which a run is dead.")
     ] = 600,
     testbed: Annotated[str, typer.Option(help="Only this testbed.")] = "",
 ) -> None:

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 from typer.main import get_command
-from typer.testing import CliRunner
 
 from include.cli import app, main
 from include.results.tables.catalogue import DOCUMENTED, schema_of
@@ -38,22 +37,6 @@ def test_columns_explains_every_column(table: str) -> None:
 
 def test_columns_of_a_table_that_is_not_there_names_the_closest() -> None:
     assert "Did you mean 'cost'?" in refused("columns", "csot")
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("reap", "--remove", "--after-s"),
-        ("metrics", "--within-min"),
-        ("bound", "steady", "--within-s"),
-        ("record", "http://h:1", "--job", "orders", "--out", "job", "--every"),
-        ("backtest", "a", "--against", "b", "--lag-above"),
-    ],
-)
-def test_nan_is_refused_where_a_number_is_asked_for(words: tuple[str, ...]) -> None:
-    done = CliRunner().invoke(app, [*words, "nan"])
-    assert done.exit_code == 2
-    assert "nan is not a number" in done.output
 
 
 @pytest.mark.parametrize("words", [("check",), ("report",), ("bound",)])
