@@ -184,6 +184,7 @@ def test_what_died_or_hangs_is_started_again(flink, state, process, monkeypatch,
     """Flink does not hear of a provider that hangs, nobody of a JobManager; what was just started
     has time to register, or to answer."""
     setattr(state, part, process if hangs else DetachedProcess(2**30, 1))
+    state.calibration = state.calibration.complete(state.config.topology)
     if part == "job_manager" and hangs:
         monkeypatch.setattr(DeafFlink, "task_managers", lambda flink: flink.answer)
     start = mock.Mock(return_value=process)

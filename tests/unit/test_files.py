@@ -27,7 +27,8 @@ def test_a_file_that_cannot_be_replaced_leaves_no_draft(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "does", [("calibrate",), ("backtest-errors", "none.yaml"), ("fidelity", "none")]
+    "does",
+    [("calibrate",), ("backtest-errors", "none.yaml"), ("fidelity", "none", "--calibration", "x")],
 )
 def test_long_work_does_not_begin_for_a_file_that_cannot_be_written(
     tmp_path: Path, does: tuple[str, ...]

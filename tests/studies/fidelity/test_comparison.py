@@ -167,7 +167,7 @@ def test_shares_that_one_controller_promises_are_one_line_and_what_did_not_hold_
 
 
 def test_runs_that_are_to_come_are_those_of_the_spec():
-    assert len(asked_runs("flink_tournament", {})) == 20
+    assert len(asked_runs("flink_tournament", {})) == 40
     assert asked_runs("mine", {("walk", "tide", 1): SAME}) == ["walk"]
 
 
