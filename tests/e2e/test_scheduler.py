@@ -70,7 +70,9 @@ def test_a_cell_whose_dag_run_fails_is_reported_and_measured_alone_once_cleared(
     assert reported(root, "small") == {cell.run_id for cell in cells if cell != broken}
 
     begun = airflow.runs("experiment")
-    assert set(begun) == {f"small.{cell.run_id}" for cell in cells}
+    assert {run for run in begun if run.startswith("small.")} == {
+        f"small.{cell.run_id}" for cell in cells
+    }
     store_of(broken, root).run_json.unlink()
     airflow.clear("experiment_batch", batch, "cell_run.trigger_run", 2)
     assert airflow.finish("experiment_batch", batch, DEADLINE_S) == "success", airflow.tail()
