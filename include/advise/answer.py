@@ -209,8 +209,11 @@ class Answer:
     @property
     def sentences(self) -> list[str]:
         """What is said of the recommendation before the ranking."""
-        said = (self.slow_at_rest, self.trade, *self.against, *self.failed)
-        return [text for text in (*said, self.untold, self.too_few, self.seeds_disagree) if text]
+        sentences = (
+            *(self.slow_at_rest, self.trade, *self.against, *self.failed),
+            *(self.untold, self.too_few, self.seeds_disagree),
+        )
+        return [sentence for sentence in sentences if sentence]
 
     @property
     def notes(self) -> list[str]:

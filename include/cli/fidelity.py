@@ -75,7 +75,7 @@ def fidelity(  # noqa: PLR0913  options of a command
     runs, left_out = (_runs_named_in(before, folder.name), []) if stored else _runs_of(folder)
     every = [*runs, *(run for run, _ in left_out)]
     on_page = {str(row.seed) for row in before if add}
-    seen = {case_of(run.spec) for run in _named(every, fitted, on_page)}
+    fitted_to = {case_of(run.spec) for run in _named(every, fitted, on_page)}
     typer.echo(f"{len(runs)} runs count, {len(left_out)} do not; building tables ...")
     measured = measured_in(before) if stored else measured_figures(runs, folder.parent)
     rows: list[Prediction] = []
@@ -84,16 +84,16 @@ def fidelity(  # noqa: PLR0913  options of a command
         if stored:
             roles = {row.case: row.role for row in before if row.by == by}
             own = [run for run in runs if case_of(run.spec) in roles]
-            seen = {case for case, role in roles.items() if role == FITTED}
+            fitted_to = {case for case, role in roles.items() if role == FITTED}
             if not own:
-                known = ", ".join(sorted({row.by for row in before}))
-                raise SpecError("--stored", [f"the page has no runs by {by}, but by {known}"])
+                others = ", ".join(sorted({row.by for row in before}))
+                raise SpecError("--stored", [f"the page has no runs by {by}, but by {others}"])
         typer.echo(f"simulating {len(own)} with {name} ...")
         predicted = predicted_figures(own, folder.parent, testbed, name, processes or None)
-        rows += predictions(by, measured, predicted, seen)
+        rows += predictions(by, measured, predicted, fitted_to)
     if again is not None:
         twice = measured_figures(runs_again, again.resolve().parent)
-        rows += predictions(AGAIN, measured, twice, seen)
+        rows += predictions(AGAIN, measured, twice, fitted_to)
     if stored:
         anew = {(row.by, row.case) for row in rows}
         rows = [row for row in before if (row.by, row.case) not in anew] + rows

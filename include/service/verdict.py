@@ -111,9 +111,8 @@ def request_of(folder: Path, recording: Path, request: AdviceRequest) -> AdviceR
 def publish_verdict(answer: Answer, folder: Path) -> Path:
     """Publish an answer; of a day also what was decided and what happened. Returns the folder."""
     recording = Path(asked_in(folder).recording)
-    is_day = (recording / DECISIONS).is_file()
-    also = (recording / name for name in (DECISIONS, EVENTS) if is_day)
-    return publish_answer(answer, folder, also)
+    of_day = (DECISIONS, EVENTS) if (recording / DECISIONS).is_file() else ()
+    return publish_answer(answer, folder, [recording / name for name in of_day])
 
 
 def decision_counts(decisions: Path) -> dict[str, tuple[int, int, int]]:

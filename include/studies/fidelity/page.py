@@ -190,12 +190,12 @@ def _tau_cell(order: Order | None) -> str:
 
 
 def _recommendations(made: Sequence[Promise]) -> Iterator[str]:
-    given = [one for one in made if one.controller is not None]
-    if not given:
+    promised = [one for one in made if one.controller is not None]
+    if not promised:
         yield "None yet.\n"
         return
-    for by in dict.fromkeys(one.by for one in given):
-        own = [one for one in given if one.by == by]
+    for by in dict.fromkeys(one.by for one in promised):
+        own = [one for one in promised if one.by == by]
         shares, costs = (sum(one.share_holds for one in own), sum(one.cost_holds for one in own))
         none = sum(one.by == by for one in made) - len(own)
         runs = len({(one.load, one.seed, one.controller) for one in own})
@@ -206,11 +206,11 @@ def _recommendations(made: Sequence[Promise]) -> Iterator[str]:
     titles = "asked, % | promised | measured | hosts, cost | measured"
     yield f"| predicted by | load | seed | controller | {titles} |"
     yield "|---|---|--:|---|---|--:|--:|---|--:|"
-    short = short_names({one.load: one.load.split()[0] for one in given})
-    names = short_names({str(one.controller): str(one.controller).split()[0] for one in given})
+    short = short_names({one.load: one.load.split()[0] for one in promised})
+    names = short_names({str(one.controller): str(one.controller).split()[0] for one in promised})
     for (by, load, seed, name), promises in gathered(
         ((promise.by, promise.load, promise.seed, str(promise.controller)), promise)
-        for promise in given
+        for promise in promised
     ).items():
         asked = ", ".join(
             _bold(f"{promise.asked_percent:g}", promise.share_holds) for promise in promises
