@@ -1,4 +1,4 @@
-"""Every result that README.md, ARTIFACT.md and captions state, from docs/results/*.csv.
+"""Results that README.md, ARTIFACT.md, docs/ and ledgers state, from the CSV files behind them.
 
 What the demo prints is held against a run in test_commands.py; what only a machine can say, such as
 seconds, is in docs/performance.md.
@@ -442,6 +442,35 @@ def test_the_words_that_flink_counts() -> None:
     for total in ("total_cost", "end_to_end_total_cost"):
         assert lowest(rows, total, ["seed"]) == ["tide"] * 3
     assert "`tide` has the lowest total of the five on every seed" in page("docs/flink.md")
+    told = stated(
+        r"count \(highest load (\d+)\).*? were repeated \((\d+) and (\d+)\).*? of 802 \((\d+) and (\d+)\)",
+        "docs/notes/flink.md",
+    )
+    loads = rows.set_index(["controller", "seed"])["machine_load"].round()
+    of_801 = [loads[name, 801] for name in ("ds2", "hpa", "threshold")]
+    assert told == [*of_801, loads["ds2", 802], loads["flink-autoscaler", 802]]
+
+
+def test_what_was_tried_on_the_preprint() -> None:
+    folder = REPOSITORY / "include" / "studies" / "preprint"
+    index = ["reading", "metric", "prefetch_items"]
+    held = pd.read_csv(folder / "prefetch.csv").set_index(index)["mean"].unstack()
+    compliance = held.xs("real_time_compliance_percent", level="metric")
+    lower = compliance[0] - compliance[5]
+    hosts = held.loc["threshold-runtime-60s", "vm_upscaling_count"]
+    (told,) = re.findall(
+        r"it lowers real-time compliance by (.*?) hosts",
+        page("include/studies/peerj141/deviations.md"),
+    )
+    readings = ["btu-runtime-final", "threshold-runtime-60s"]
+    assert_told(told, [*lower[readings], hosts[5], hosts[0]])
+    boots = pd.read_csv(folder / "boots.csv").fillna({"btu_min": ""})
+    boots = boots.set_index(["study", "controller", "btu_min", "figure"])
+    waits, goes_on = (boots[boots["boot_blocks"] == blocks] for blocks in ("yes", "no"))
+    apart = (waits["high"] < goes_on["low"]) | (goes_on["high"] < waits["low"])
+    assert apart.groupby(level="study").sum().to_dict() == {"preprint": 5, "peerj141": 1}
+    assert "five figures of Table 3 leave" in page("include/studies/preprint/findings.md")
+    assert "six figures move" in page("include/studies/peerj141/deviations.md")
 
 
 def test_a_fixed_deployment_that_is_cheaper() -> None:
