@@ -443,7 +443,8 @@ def test_the_words_that_flink_counts() -> None:
         assert lowest(rows, total, ["seed"]) == ["tide"] * 3
     assert "`tide` has the lowest total of the five on every seed" in page("docs/flink.md")
     told = stated(
-        r"count \(highest load (\d+)\).*? were repeated \((\d+) and (\d+)\).*? of 802 \((\d+) and (\d+)\)",
+        r"count \(highest load (\d+)\).*? were repeated \((\d+) and (\d+)\)"
+        r".*? of 802 \((\d+) and (\d+)\)",
         "docs/notes/flink.md",
     )
     loads = rows.set_index(["controller", "seed"])["machine_load"].round()
