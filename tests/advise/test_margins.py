@@ -290,3 +290,25 @@ def test_the_margins_of_the_docs_are_those_of_the_table() -> None:
         shares = " | ".join(f"{100 * one.share:.1f} points" for one in margins)
         first = margins[0]
         assert f" | {first.backtests} | {shares} | {100 * first.cost:.1f} % |" in page
+
+
+def test_errors_within_the_margins_of_others_are_those_of_the_docs() -> None:
+    errors = [
+        one
+        for one in read_errors(errors_text(""), "table")
+        if not one.by_operator and not one.fitted.startswith("manufacturing")
+    ]
+    shares = costs = 0
+    for one in errors:
+        apart = [other for other in errors if backtest_of(other) != backtest_of(one)]
+        margin = margin_of(apart, one.fitted_under, one.under, one.limit_over_rest)
+        shares += abs(one.predicted_share - one.recorded_share) <= margin.share
+        costs += abs(one.recorded_instances / one.predicted_instances - 1) <= margin.cost
+    of = f"of {len(errors)}"
+    told = f"{shares} {of} errors of the share and {costs} {of} of the cost"
+    page = (Path(__file__).parents[2] / "docs" / "advise.md").read_text()
+    assert told in " ".join(page.split())
+
+
+def backtest_of(error: BacktestError) -> tuple[str, str]:
+    return error.fitted, error.against
