@@ -116,6 +116,38 @@ def test_the_cells_as_they_are_told() -> None:
         assert " ".join(row) in page("docs/tide.md")
 
 
+def between(begin: str, end: str, name: str = "docs/tide.md") -> str:
+    """What a page says from one of its phrases to another."""
+    found = re.search(f"{re.escape(begin)}(.*?){re.escape(end)}", page(name))
+    assert found, f"{name} no longer says {begin} ... {end}"
+    return found[1]
+
+
+def test_the_cells_beside_the_best_and_their_covers() -> None:
+    rows = table("tide_cells")
+    rows = rows.assign(begun_total=rows[TOTAL] - rows["resource_cost"] + rows["begun_cost"])
+    pairs = list(beside(rows, CELL))
+    changes = max(tide["changes"] / rivals.loc["btu", "changes"] for tide, rivals in pairs)
+    costs = ("resource_cost", "begun_cost", "begun_total")
+    shares = [sum(own[one] / best[one].min() for own, best in pairs) / len(pairs) for one in costs]
+    assert_told(between("It makes up to", "of the best"), [changes, *shares])
+    covers = {
+        (re.sub(r"\W", "_", label), btu_min): int(cell.partition(" / ")[0])
+        for label, *cells in table_below("more than 97 % busy.", "docs/bounds.md")
+        for btu_min, cell in zip((10, 30, 60), cells, strict=True)
+    }
+
+    def regret(controller: str, cost: str) -> float:
+        own = rows[rows["controller"] == controller]
+        places = zip(own["pattern"], own["btu_min"], strict=True)
+        return float((own[cost] / [covers[place] for place in places]).mean())
+
+    told = between("Hosts of `tide` cost", "times the [cover]")
+    assert_told(told, [regret("tide", "resource_cost")])
+    told = between("on stepwise), those of `btu`", ").")
+    assert_told(told, [regret(name, cost) for name in ("btu", "btu-runtime") for cost in costs[:2]])
+
+
 def test_changes_beside_those_of_btu() -> None:
     cells = table("tide_cells").pivot_table(
         index=list(CELL), columns="controller", values=["changes", "leases"]
@@ -133,6 +165,16 @@ def test_cells_with_a_decision_every_60_seconds() -> None:
         assert [*counted(every_minute(), CELL, cost)] == stated(told)
     begun = stated(r"`tide` is as good in all in (\d+) of (12)", "docs/tide.md")
     assert [*counted(every_minute(), CELL, "begun_cost")] == begun
+
+
+def test_what_a_decision_every_60_seconds_takes() -> None:
+    columns = ["resource_cost", COMPLIANCE[1]]
+    own = table("tide_cells").query("controller == 'tide'").set_index([*CELL])[columns]
+    more = table("tide_every_minute").set_index([*CELL])[columns].sub(own)
+    cost = more["resource_cost"].groupby(level="btu_min").agg(["min", "max"])
+    assert_told(between("it pays", "more at BTU 60"), [*cost.loc[10], 10, *cost.loc[60]])
+    assert "loses up to two points" in page("docs/tide.md")
+    assert -2 < more[COMPLIANCE[1]].min() < -1.5
 
 
 def every_minute() -> pd.DataFrame:
@@ -335,6 +377,9 @@ def test_recorded_days() -> None:
         r"three BTUs each, it is (\d+) of (\d+) runs, with more changes in (\d+)\."
     )
     assert counted(table("tide_days"), DAY) == (good, of)
+    halves = [counted(table("tide_days").query(days), DAY) for days in ("seed <= 3", "seed > 3")]
+    told = r"in (\d+) of (\d+) cases of days one to three, in (\d+) of (\d+) of days four to six"
+    assert [count for half in halves for count in half] == stated(told, "docs/tide.md")
     pairs = list(beside(table("tide_days"), DAY))
     assert all(tide[TOTAL] < rivals[TOTAL].min() for tide, rivals in pairs)
     assert sum(tide["changes"] > rivals.loc["btu", "changes"] for tide, rivals in pairs) == busier
