@@ -498,25 +498,24 @@ def test_the_words_that_flink_counts() -> None:
 
 
 def test_what_was_tried_on_the_preprint() -> None:
-    folder = REPOSITORY / "include" / "studies" / "preprint"
-    index = ["reading", "metric", "prefetch_items"]
-    held = pd.read_csv(folder / "prefetch.csv").set_index(index)["mean"].unstack()
-    compliance = held.xs("real_time_compliance_percent", level="metric")
-    lower = compliance[0] - compliance[5]
-    hosts = held.loc["threshold-runtime-60s", "vm_upscaling_count"]
-    (told,) = re.findall(
-        r"it lowers real-time compliance by (.*?) hosts",
-        page("include/studies/peerj141/deviations.md"),
-    )
+    folder, ledger = "include/studies/preprint", "include/studies/peerj141/deviations.md"
+    prefetch = pd.read_csv(REPOSITORY / folder / "prefetch.csv")
+    held = prefetch.set_index(["metric", "reading", "prefetch_items"])["mean"].unstack()
     readings = ["btu-runtime-final", "threshold-runtime-60s"]
-    assert_told(told, [*lower[readings], hosts[5], hosts[0]])
-    boots = pd.read_csv(folder / "boots.csv").fillna({"btu_min": ""})
+    compliance = held.loc["real_time_compliance_percent"].loc[readings]
+    hosts = held.loc[("vm_upscaling_count", readings[1])]
+    told = between("it lowers real-time compliance by", "hosts", ledger)
+    assert_told(told, [*(compliance[0] - compliance[5]), hosts[5], hosts[0]])
+    btu, threshold = held.loc["time_to_adapt_mean_s"].loc[readings, 0]
+    told = between("time to adapt is", "s; [prefetch", ledger)
+    assert_told(told, [btu, 16.9, threshold, 2.1])
+    boots = pd.read_csv(REPOSITORY / folder / "boots.csv").fillna({"btu_min": ""})
     boots = boots.set_index(["study", "controller", "btu_min", "figure"])
     waits, goes_on = (boots[boots["boot_blocks"] == blocks] for blocks in ("yes", "no"))
     apart = (waits["high"] < goes_on["low"]) | (goes_on["high"] < waits["low"])
     assert apart.groupby(level="study").sum().to_dict() == {"preprint": 5, "peerj141": 1}
-    assert "five figures of Table 3 leave" in page("include/studies/preprint/findings.md")
-    assert "six figures move" in page("include/studies/peerj141/deviations.md")
+    assert "five figures of Table 3 leave" in page(f"{folder}/findings.md")
+    assert "six figures move" in page(ledger)
 
 
 def test_a_fixed_deployment_that_is_cheaper() -> None:
