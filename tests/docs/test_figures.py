@@ -270,6 +270,15 @@ def test_pauses_that_differ() -> None:
         by = by.dropna()  # threshold does not look at prices, and has those of every BTU
         best = by.drop(columns="tide").min(axis=1)
         assert (int((by["tide"] < best).sum()), len(by)) == (told, cells)
+    near = f"strict_{COMPLIANCE[1]}_percent"
+    means = table("tide_pauses_apart").groupby(["conditions", "controller"])
+    total, on_time = means[f"strict_{TOTAL}"].mean(), means[near].mean()
+    where = [f"calibration=manufacturing_paused_{one}" for one in ("stateful", "long")]
+    own = ("tide", "btu-runtime")
+    text = re.sub(r" ± [\d.]+", "", between("pauses are the fewest in", "). `tide` makes"))
+    late = [100 - on_time[one, name] for name in own for one in where]
+    totals = (total[one, name] for one in where for name in own)
+    assert_told(text, [fewest, *totals, *late])
 
 
 def test_loads_that_do_not_come_back() -> None:
@@ -346,6 +355,14 @@ def test_the_hard_world_as_it_is_told() -> None:
     better = rows["resource_cost"].lt(ours["resource_cost"])
     better &= rows[f"{near}compliance_percent"].gt(ours[f"{near}compliance_percent"])
     assert not better.any()
+    less = rows[f"strict_{TOTAL}_less_tide"].drop("tide")
+    reach = rows[f"strict_{TOTAL}_less_tide_ci95"].drop("tide")
+    assert not (less < -reach).any()
+    text = between("beyond its 95 % interval (`druid`:", "are above")
+    assert_told(text, [-less["druid"], reach["druid"], (less > reach).sum()])
+    undone = rows["unprocessed_items"].drop("tide")[less < 0].round(-2)
+    text = between("The four with lower totals leave", "items undone")
+    assert_told(text, [undone.min(), undone.max()])
 
 
 def test_walks_that_nobody_had_looked_at() -> None:
