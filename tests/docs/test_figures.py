@@ -127,7 +127,8 @@ def test_the_cells_beside_the_best_and_their_covers() -> None:
     rows = table("tide_cells")
     rows = rows.assign(begun_total=rows[TOTAL] - rows["resource_cost"] + rows["begun_cost"])
     pairs = list(beside(rows, CELL))
-    changes = max(tide["changes"] / rivals.loc["btu", "changes"] for tide, rivals in pairs)
+    by = rows.pivot_table(index=list(CELL), columns="controller", values="changes")
+    changes = (by["tide"] / by["btu"]).max()
     costs = ("resource_cost", "begun_cost", "begun_total")
     shares = [sum(own[one] / best[one].min() for own, best in pairs) / len(pairs) for one in costs]
     assert_told(between("It makes up to", "of the best"), [changes, *shares])
@@ -520,7 +521,7 @@ def test_what_was_tried_on_the_preprint() -> None:
     held = prefetch.set_index(["metric", "reading", "prefetch_items"])["mean"].unstack()
     readings = ["btu-runtime-final", "threshold-runtime-60s"]
     compliance = held.loc["real_time_compliance_percent"].loc[readings]
-    hosts = held.loc[("vm_upscaling_count", readings[1])]
+    hosts = held.loc["vm_upscaling_count"].loc[readings[1]]
     told = between("it lowers real-time compliance by", "hosts", ledger)
     assert_told(told, [*(compliance[0] - compliance[5]), hosts[5], hosts[0]])
     btu, threshold = held.loc["time_to_adapt_mean_s"].loc[readings, 0]
