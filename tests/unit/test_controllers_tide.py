@@ -13,7 +13,7 @@ from msgspec import structs
 from include.controllers.tide.changes import Pauses
 from include.controllers.tide.estimates import Flow, TideMemory, expected, learned, likely, load_of
 from include.controllers.tide.leases import hosts_for, instances_worth_leasing, worth_working_off
-from include.controllers.tide.loss import LOOKAHEAD, MORE, TURNS, ExpectedLoss, Gains
+from include.controllers.tide.loss import LOOKAHEAD, ExpectedLoss, Gains
 from include.controllers.tide.repeats import remembered, round_of, wavers
 from include.controllers.tide.reserve import compared, reserve_of
 from include.model.host import HostFlavor
@@ -220,23 +220,17 @@ class TestWhatAPlaceIsWorth:
         assert alone.gain(np.array([1.0]))[0] > (alone.late_per_s(np.array([1.0])) - at_two)[0]
         assert two[0] < at_two[0]
 
-    @given(
-        st.lists(st.tuples(*[st.floats(0, 40)] * 3), min_size=1, max_size=3),
-        st.lists(st.integers(0, 2), max_size=80),
-    )
+    @given(st.lists(st.tuples(*[st.floats(0, 40)] * 3), min_size=1, max_size=3), st.integers(1, 80))
     def test_gains_of_one_instance_after_the_other_are_those_of_their_counts(
-        self, operators: list[tuple[float, float, float]], turns: list[int]
+        self, operators: list[tuple[float, float, float]], count: int
     ) -> None:
         """The same to the last digit, however many are computed together."""
         rate, service_s, waiting = zip(*operators, strict=True)
         service_s = tuple(0.05 + extra_s for extra_s in service_s)
         loss = a_loss(a_load(rate_per_s=rate, service_s=service_s, waiting=waiting))
         instances = np.zeros(len(operators))
-        gains = Gains(loss, instances)
-        for row in [*turns, *[0] * (2 * TURNS * MORE)]:
-            gains.add(row % len(operators))
-            assert gains.now.tolist() == loss.gain(instances).tolist()
-            assert gains.now[gains.best()] == gains.now.max()
+        each = [loss.gain(instances + more).tolist() for more in range(count)]
+        assert loss.gains(instances, count).tolist() == each
 
     @given(
         st.lists(st.tuples(*[st.floats(0, 40)] * 3), min_size=1, max_size=4),
@@ -254,12 +248,12 @@ class TestWhatAPlaceIsWorth:
             a_loss(a_load(rate_per_s=rate, **load)),
             ExpectedLoss(**vars(a_loss(a_load(rate_per_s=rates, **load)))),
         ):
-            one_by_one, expected = Gains(loss, np.zeros(len(rate))), []
-            while one_by_one.now[row := one_by_one.best()] > above and len(expected) < 300:
-                expected.append((row, one_by_one.now[row]))
-                one_by_one.add(row)
-            counts, given_out = np.zeros(len(rate)), []
-            for rows, turns, saved in Gains(loss, counts).in_turn(above):
+            counts, given_out, expected = np.zeros(len(rate)), [], []
+            each, given = loss.gains(counts, 301), np.zeros(len(rate), dtype=int)
+            while (now := each[given, np.arange(len(rate))]).max() > above and given.sum() < 300:
+                expected.append((row := int(now.argmax()), now[row]))
+                given[row] += 1
+            for rows, turns, saved in Gains(loss, counts, counts > 0).in_turn(above):
                 assert turns.tolist() == [list(rows[:i]).count(row) for i, row in enumerate(rows)]
                 given_out += zip(rows.tolist(), saved.tolist(), strict=True)
                 counts += np.bincount(rows, minlength=len(rate))
@@ -269,7 +263,8 @@ class TestWhatAPlaceIsWorth:
 
     def test_whoever_gets_no_place_has_no_turn_any_more(self) -> None:
         loss = a_loss(a_load(rate_per_s=[20.0, 10.0], service_s=[0.5, 0.5], waiting=[0.0, 0.0]))
-        gains, counts = Gains(loss, np.zeros(2)), np.zeros(2)
+        counts = np.zeros(2)
+        gains = Gains(loss, counts, counts > 0)
         rows, _, _ = next(turns := gains.in_turn(0.1))
         assert {0, 1} <= set(rows.tolist())
         counts += np.bincount(rows, minlength=2)

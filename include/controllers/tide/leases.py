@@ -9,9 +9,12 @@ from math import ceil, sqrt
 import numpy as np
 
 from include.controllers.tide.estimates import Array, Load
-from include.controllers.tide.loss import AGE_S, Gains, Loss, age_weight
+from include.controllers.tide.loss import AGE_S, Loss, age_weight
 from include.model.host import HostFlavor
 from include.model.topology import Operator
+
+AT_ONCE = 16
+"""Further instances of an operator whose gains are computed together."""
 
 
 def places_of(flavor: HostFlavor, operators: Sequence[Operator]) -> float:
@@ -52,9 +55,12 @@ def instances_worth_leasing(loss: Loss, place_per_s: float, mean_busy: Array) ->
     many = loss.hindered(busy) > 1
     best = least + np.sqrt(load.counts * rate_per_s * loss.hindered(least) / place_per_s)
     instances[cheap] = np.where(many, np.maximum(busy, np.floor(best)), busy)[cheap]
-    gains = Gains(loss, instances, excluded=~cheap)
-    while gains.now[row := gains.best()] > place_per_s:
-        gains.add(row)
+    rows = np.flatnonzero(cheap)
+    while rows.size:
+        gains = loss.gains(instances[rows], AT_ONCE, rows)
+        worth = (np.minimum.accumulate(gains, axis=0) > place_per_s).sum(axis=0)
+        instances[rows] += worth
+        rows = rows[worth == AT_ONCE]
     return instances
 
 

@@ -42,33 +42,11 @@ def age_weight(waiting: Array, rate_per_s: Array, age_s: float) -> Array:
 class Gains:
     """Gain of the next instance of each operator while instances are added one by one."""
 
-    def __init__(
-        self,
-        loss: Loss,
-        instances: Array,
-        excluded: NDArray[np.bool_] | None = None,
-    ) -> None:
-        """``instances`` is changed in place. ``excluded`` operators gain nothing."""
+    def __init__(self, loss: Loss, instances: Array, excluded: NDArray[np.bool_]) -> None:
+        """``excluded`` operators gain nothing."""
         self._loss, self._instances = loss, instances
-        self._next: dict[int, Iterator[float]] = {}
         self.now = loss.gain(instances)
-        if excluded is not None:
-            self.now[excluded] = -np.inf
-
-    def best(self) -> int:
-        """Row of the operator with the highest gain."""
-        return int(self.now.argmax())
-
-    def add(self, row: int) -> None:
-        gain = next(self._next.get(row, iter(())), None)
-        if gain is None:
-            # Many at once, and the first time for all operators.
-            rows = np.array([row]) if self._next else np.arange(len(self.now))
-            ahead = self._after(rows, TURNS * MORE).T.tolist()
-            self._next.update(zip(rows.tolist(), map(iter, ahead), strict=True))
-            gain = next(self._next[row])
-        self._instances[row] += 1
-        self.now[row] = gain
+        self.now[excluded] = -np.inf
 
     def in_turn(self, above: float) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp], Array]]:
         """Batches of further instances by falling gain, as long as gains are above ``above``.
@@ -79,7 +57,8 @@ class Gains:
         """
         count = TURNS
         while (rows := np.flatnonzero(self.now > above)).size:
-            gains = np.vstack([self.now[rows], self._after(rows, count + 1)])
+            after = self._loss.gains(self._instances[rows] + 1, count + 1, rows)
+            gains = np.vstack([self.now[rows], after])
             # An instance with a higher gain than the one before it comes directly after that one.
             turns = np.minimum.accumulate(gains[:-1], axis=0)
             lowest = np.maximum(turns[-1].max(), np.nextafter(above, np.inf))
@@ -94,10 +73,6 @@ class Gains:
             self.now[rows] = gains[granted, np.arange(len(rows))]
             yield rows[column], turn, gains[turn, column]
             count *= MORE
-
-    def _after(self, rows: NDArray[np.intp], count: int) -> Array:
-        """Gains of the instances after the next one. Shape (count, rows)."""
-        return self._loss.gains(self._instances[rows] + 1, count, rows)
 
 
 @dataclass(frozen=True)
