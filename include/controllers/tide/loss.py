@@ -15,7 +15,7 @@ LOOKAHEAD = 4
 """At most this many more instances are needed before one helps."""
 Rows = slice | NDArray[np.intp]
 EVERY = slice(None)
-TURNS, MORE = 4, 8
+TURNS, MORE = 4, 4
 """Further instances evaluated per operator, and the factor by which the next batch is larger."""
 FIRST = 1e12
 """Gain of an operator's first instance: above any lateness."""
@@ -62,8 +62,8 @@ class Gains:
             # An instance with a higher gain than the one before it comes directly after that one.
             turns = np.minimum.accumulate(gains[:-1], axis=0)
             lowest = np.maximum(turns[-1].max(), np.nextafter(above, np.inf))
-            turn, column = np.nonzero(turns >= lowest)
-            order = np.lexsort((turn, column, -turns[turn, column]))
+            column, turn = np.nonzero((turns >= lowest).T)
+            order = np.argsort(-turns[turn, column], kind="stable")
             turn, column = turn[order], column[order]
             # The batch ends with the first operator whose last evaluated instance is given.
             last = np.flatnonzero(turn == count)[:1]
