@@ -111,7 +111,7 @@ class Tide:
         cleared = [
             host
             for host in plan.hosts
-            if host.host in leaving
+            if host.host not in staying
             and host.paid_until_s - plan.now_s <= self._clear_before_s(pauses.job_s)
         ]
         tried = plan.copy() if pauses.exist else plan
@@ -266,11 +266,11 @@ class Tide:
         The other hosts suffice, and moving the host's instances costs less than the host.
         """
         staying, leaving = len(plan.hosts), list[str]()
-        going = [host for host in plan.hosts if self._may_go(host, plan, pauses.job_s)]
-        if not going or staying <= max(1, needed):
+        if staying <= max(1, needed):
             return ()
+        going = [host for host in plan.hosts if self._may_go(host, plan, pauses.job_s)]
         going.sort(key=lambda host: host.paid_until_s)
-        if not pauses.exist:  # to move what is there costs nothing
+        if not going or not pauses.exist:  # to move what is there costs nothing
             return tuple(host.host for host in going[: staying - max(1, needed)])
         counts = plan.counts.astype(np.float64)
         of_job = pauses.cost_per_s(loss, counts, pauses.job_s).sum()
