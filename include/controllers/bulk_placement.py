@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
@@ -47,6 +48,8 @@ class BulkPlacement:
         """Places of hosts, in the order in which they got instances."""
         self.images: dict[str, NDArray[np.intp]] = {}
         """Places of all hosts with the image of an operator, if placements added some."""
+        self.pulled: defaultdict[int, set[str]] = defaultdict(set)
+        """Images that placements added, by the place of the host."""
         self._sizes: dict[tuple[float, float], SizeRanking] = {}
 
     def places(
@@ -85,6 +88,7 @@ class BulkPlacement:
                 near, place = min((near, place), (size.lower_bound, int(first)))
                 if place not in having:
                     self.images[op.name] = having = with_place(having, place)
+                    self.pulled[place].add(op.name)
                     known[op.name] = size, having
             cores[place] -= op.cpu_cores
             memory_mb[place] -= op.memory_mb

@@ -136,12 +136,8 @@ class FreeCapacities(MutableMapping[str, FreeCapacity]):
         self._numbers[2:4] = bulk.left
         # Recompute all hosts on the next query instead of tracking so many changes.
         self._uncached, self._changed = {}, []
-        more: dict[int, set[str]] = {}
-        for name, places in bulk.images.items():
-            for place in np.setdiff1d(places, self._with_image(name), assume_unique=True).tolist():
-                more.setdefault(place, set()).add(name)
         self._places_with |= bulk.images
-        for place, names in more.items():
+        for place, names in bulk.pulled.items():
             host = self._hosts[place]
             self._images_since[host] = self._images_on(host) | names
         return [None if place is None else self._hosts[place] for place in chosen]
