@@ -76,20 +76,16 @@ class Plan:
         open_hosts = (host for host in observation.hosts.values() if not host.releasing)
         self._hosts = {host.host: host for host in sorted(open_hosts, key=_by_lease)}
         self.free = self._free_capacities()
-        self._occupied = {instance.host for instance in observation.instances.values()}
 
     def _free_capacities(self) -> FreeCapacities:
         """Capacity of every host minus all its instances, including those that stop."""
-        place = {host: i for i, host in enumerate(self._hosts)}
-        held = [
-            instance for instance in self._observation.instances.values() if instance.host in place
-        ]
-        at = np.array([place[instance.host] for instance in held], dtype=np.int64)
-        row = np.array([self._place[instance.operator] for instance in held], dtype=np.int64)
+        held = [self._observation.holding(host) for host in self._hosts]
+        at = np.repeat(np.arange(len(held)), np.array([len(group) for group in held], np.int64))
+        row = np.array([self._place[each.operator] for group in held for each in group], np.int64)
         needs = np.array([(op.cpu_cores, op.memory_mb) for op in map(self.operator, self._place)])
-        cpu_cores, memory_mb = (np.bincount(at, need[row], len(place)) for need in needs.T)
+        cpu_cores, memory_mb = (np.bincount(at, need[row], len(held)) for need in needs.T)
         total = self._setting.flavor.capacity
-        all_of = np.ones(len(place))
+        all_of = np.ones(len(held))
         numbers = (
             total.cpu_cores * all_of,
             total.memory_mb * all_of,
@@ -198,7 +194,7 @@ class Plan:
             place[instance.operator]
             for host in hosts
             for instance in holding(host)
-            if not instance.stopping and instance.instance not in gone
+            if not (instance.stopping or (gone and instance.instance in gone))
         ]
         return np.bincount(np.array(rows, dtype=np.int64), minlength=len(place))
 
@@ -234,7 +230,7 @@ class Plan:
 
     def is_empty(self, host: str) -> bool:
         """Whether the host has no instance and gets none from this plan."""
-        return host not in self._occupied and host not in self._assigned
+        return not self._observation.holding(host) and host not in self._assigned
 
     def last_order_was_within(self, seconds: float) -> bool:
         """Whether a host was ordered in the last ``seconds``, or by this plan."""
@@ -268,13 +264,13 @@ class Plan:
         else:
             hosts = self.free.reserve_best(starting, only_up=only_up)
         there = [i for i, host in enumerate(hosts) if host is not None]
+        names, chosen = [operators[i] for i in there], [host for host in hosts if host is not None]
         self._steps += [
-            Reasoned(StartInstance(operators[i], host), sentence, reason)
-            for i, (sentence, reason) in zip(there, why(there), strict=True)
-            if (host := hosts[i]) is not None
+            Reasoned(StartInstance(name, host), sentence, reason)
+            for name, host, (sentence, reason) in zip(names, chosen, why(there), strict=True)
         ]
-        self._assigned.update(host for host in hosts if host is not None)
-        started = Counter(operators[i] for i in there)
+        self._assigned.update(chosen)
+        started = Counter(names)
         for name, count in started.items():
             self.counts[self._place[name]] += count
             self.scalings[self._place[name]] += count
@@ -367,8 +363,8 @@ class Plan:
         """The steps and their summary, or ``waiting`` if there are none."""
         if not self._steps:
             return Decision((), waiting.sentence, waiting.reason)
-        counts = Counter(VERBS[type(step.action)] for step in self._steps)
-        summary = ", ".join(f"{verb} {counts[verb]}" for verb in VERBS.values() if verb in counts)
+        steps = Counter(type(step.action) for step in self._steps)
+        summary = ", ".join(f"{verb} {steps[kind]}" for kind, verb in VERBS.items() if steps[kind])
         first = self._steps[0]
         return Decision(tuple(self._steps), f"{summary}; {first.because}", first.reason)
 
