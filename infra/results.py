@@ -18,8 +18,8 @@ import pandas as pd
 from pydantic import BaseModel, ConfigDict, Field
 from scipy.stats import t
 
-from include.experiment.form import SPECS
 from include.experiment.matrix import runs_in_file
+from include.experiment.spec import SPECS
 from include.files.plain_yaml import input_yaml
 from include.files.whole import write_bytes
 from include.model.errors import SpecError

@@ -157,8 +157,7 @@ def fit_flink(
 def _runs_named_in(rows: list[Prediction], experiment: str) -> list[Run]:
     """The runs of the spec of that name that have rows. Raises SpecError without any."""
     from include.experiment.run import resolve
-    from include.experiment.spec import load_spec
-    from include.studies.base import SPECS
+    from include.experiment.spec import SPECS, load_spec
     from include.studies.fidelity.comparison import case_of
 
     path, cases = SPECS / f"{experiment}.yaml", {row.case for row in rows}

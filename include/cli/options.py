@@ -54,7 +54,7 @@ def runs_of(spec: Path) -> list[RunSpec]:
     """Every run of a spec file, or of one that comes along by its name. The modules of its
     controllers may be beside it, or, if not there, where the command is called."""
     from include.experiment.matrix import runs_in_file
-    from include.experiment.params import spec_path
+    from include.experiment.spec import spec_path
 
     path = spec_path(str(spec))
     find_modules_in(path.parent, Path.cwd())

@@ -7,7 +7,6 @@ schema says how Airflow draws them.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, ClassVar
 
 from pydantic import BaseModel, Field, TypeAdapter
@@ -18,7 +17,7 @@ from include.controllers import CONTROLLERS
 from include.experiment.options import options_help
 from include.experiment.prices import PRICE_BOOKS
 from include.experiment.problems import MOST_MINUTES, least_duration_min
-from include.experiment.spec import default_of
+from include.experiment.spec import SPECS, default_of
 from include.testbeds import TESTBEDS
 from include.testbeds.flavors import FLAVORS
 from include.workloads import PATTERNS
@@ -26,7 +25,6 @@ from include.workloads.topologies import topology_names
 
 EVERY_S = default_of("monitor_every_s")
 SHORTEST_MIN = least_duration_min(EVERY_S)
-SPECS = Path(__file__).with_name("specs")
 BY_TESTBED = "by testbed"
 WAYS = (BY_TESTBED, "task", "dag_run")
 """How a cell of a matrix can be measured: whole in one task, or by a run of its own DAG."""

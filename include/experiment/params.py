@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from include.experiment.form import (
     BY_TESTBED,
-    SPECS,
     UNDER_TOPOLOGY,
     WAYS,
     batch_params,
@@ -17,9 +15,10 @@ from include.experiment.form import (
 )
 from include.experiment.form_lines import MOST_RUNS, choices_of, entries_of, options_of
 from include.experiment.matrix import matrix_of
-from include.experiment.spec import ExperimentSpec, RunSpec
+from include.experiment.spec import ExperimentSpec, RunSpec, spec_path
+from include.files.inputs import expanded
 from include.files.plain_yaml import input_yaml
-from include.model.errors import Problem, SpecError, unknown_name
+from include.model.errors import Problem, unknown_name
 from include.testbeds import TESTBEDS
 
 OPTIONS = ("pattern_options", "controller_options", "faults")
@@ -58,7 +57,7 @@ def run_from_params(params: Mapping[str, Any]) -> RunSpec:
         if "path" in pattern:
             text = "trace and pattern_options both name a file; leave one of them out"
             problems.append(Problem("pattern_options", text))
-        pattern["path"] = str(_expanded(str(values["trace"])))
+        pattern["path"] = str(expanded(str(values["trace"])))
     raw = {
         "name": values["experiment"],
         "controllers": [{"name": values["controller"], **values["controller_options"]}],
@@ -116,26 +115,6 @@ def _way_problems(cells: Sequence[RunSpec], each_cell: str) -> Iterator[str]:
                 f"each_cell is task, and on the testbed {name} a run takes as long as it says; "
                 f"choose dag_run or {BY_TESTBED}"
             )
-
-
-def _expanded(text: str) -> Path:
-    """A path with its ``~`` replaced; of a user who is not there it stays, and is not found."""
-    try:
-        return Path(text).expanduser()
-    except RuntimeError:
-        return Path(text)
-
-
-def spec_path(text: str) -> Path:
-    """The file that a name or a path means. Raises SpecError for a name that is not known."""
-    if text.endswith((".yaml", ".yml")) or "/" in text:
-        return _expanded(text)
-    path = SPECS / f"{text}.yaml"
-    if not path.is_file():
-        names = [path.stem for path in SPECS.glob("*.yaml")]
-        sentence = unknown_name("spec", text, names)
-        raise SpecError("spec", [f"{sentence} A path must end with .yaml."])
-    return path
 
 
 def _spec_fields(values: Mapping[str, Any]) -> dict[str, Any]:

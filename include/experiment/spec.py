@@ -29,12 +29,13 @@ from pydantic import (
 
 from include.experiment.axes import as_list, none_swept, unfolded
 from include.experiment.form_lines import numbers_of, seeds_of
-from include.files.inputs import beside, beside_if_file
+from include.files.inputs import beside, beside_if_file, expanded
 from include.files.plain_yaml import input_yaml
 from include.model.errors import Problem, SpecError, unknown_name
 from include.workloads.topologies import run_defaults, validation_problems
 from include.workloads.topology_file import Strict, spelled
 
+SPECS = Path(__file__).with_name("specs")
 NAMED = "(?!advice-)[a-z0-9][a-z0-9_-]{0,63}"
 """Folders of `advise` lie beside those of experiments and begin with advice-."""
 NAME = (
@@ -333,6 +334,18 @@ def parse_spec(raw: Any, *, source: str) -> ExperimentSpec:
     if problems := [problem.text for problem in spec.problems()]:
         raise SpecError(source, problems)
     return spec
+
+
+def spec_path(text: str) -> Path:
+    """The file that a name or a path means. Raises SpecError for a name that is not known."""
+    if text.endswith((".yaml", ".yml")) or "/" in text:
+        return expanded(text)
+    path = SPECS / f"{text}.yaml"
+    if not path.is_file():
+        names = [path.stem for path in SPECS.glob("*.yaml")]
+        sentence = unknown_name("spec", text, names)
+        raise SpecError("spec", [f"{sentence} A path must end with .yaml."])
+    return path
 
 
 def load_spec(path: Path) -> ExperimentSpec:

@@ -47,6 +47,14 @@ def input_file(name: str | Path, kind: str) -> Path:
     return path
 
 
+def expanded(text: str) -> Path:
+    """A path with its ``~`` replaced; of a user who is not there it stays, and is not found."""
+    try:
+        return Path(text).expanduser()
+    except RuntimeError:
+        return Path(text)
+
+
 def beside(file: Path, name: str) -> str:
     """A path that ``file`` names: relative ones start where it is. Whether it is there is asked
     when it is read, and so is whether it can be a path at all."""

@@ -17,7 +17,7 @@ from typing import Any
 import yaml
 from pydantic import TypeAdapter, ValidationError
 
-from include.experiment.spec import RunSpec, Seeds, load_spec
+from include.experiment.spec import SPECS, RunSpec, Seeds, load_spec
 from include.files.whole import csv_text
 from include.model.errors import SpecError
 from include.results.reports.comparison import Reference, nothing_printed
@@ -34,7 +34,6 @@ Answer = tuple[bool, str]
 """Whether a claim holds, and the numbers that say so."""
 Predicate = Callable[..., Answer]
 """Asks metrics whether a claim holds. Raises NotKnown where they lack a figure."""
-SPECS = Path(__file__).parents[1] / "experiment" / "specs"
 
 Cell = tuple[str, str]
 """Workload and controller, as a row of cells.csv names them."""

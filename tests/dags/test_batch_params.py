@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from include.experiment.form import SPECS
 from include.experiment.params import matrix_from_params
-from include.experiment.spec import RunSpec, load_spec
+from include.experiment.spec import SPECS, RunSpec, load_spec
 from tests.problems import problems_told
 
 

@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from include.experiment import params, problems, size
-from include.experiment.form import BY_TESTBED, SPECS
+from include.experiment.form import BY_TESTBED
 from include.experiment.params import (
     matrix_from_params,
     params_from_run,
     run_from_params,
     way_of,
 )
-from include.experiment.spec import Choice, RunSpec, load_spec
+from include.experiment.spec import SPECS, Choice, RunSpec, load_spec
 from include.model.errors import SpecError
 from include.runs.stages import run_all
 from include.testbeds import TESTBEDS

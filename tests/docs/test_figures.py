@@ -16,9 +16,8 @@ import pandas as pd
 import pytest
 from scipy.stats import t
 
-from include.experiment.spec import load_spec
+from include.experiment.spec import SPECS, load_spec
 from include.studies import study_named
-from include.studies.base import SPECS
 from tests.docs.pages import REPOSITORY
 
 RIVALS = ["btu", "btu-runtime", "threshold"]

@@ -10,8 +10,7 @@ import pandas as pd
 import pytest
 
 from include.controllers.tide import changes, loss
-from include.experiment.form import SPECS
-from include.experiment.spec import load_spec
+from include.experiment.spec import SPECS, load_spec
 from include.files.plain_yaml import input_yaml
 from infra import tide_numbers
 from infra.results import (

@@ -7,9 +7,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
-from include.experiment.spec import Choice, RunSpec, load_spec
+from include.experiment.spec import SPECS, Choice, RunSpec, load_spec
 from include.results.tables.staged import gathered
-from include.studies.base import SPECS
 from include.studies.fidelity.figures import FIGURES
 
 Figures = Mapping[str, float]

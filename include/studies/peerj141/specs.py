@@ -10,8 +10,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from include.experiment.spec import ExperimentSpec, load_spec
-from include.studies.base import SPECS
+from include.experiment.spec import SPECS, ExperimentSpec, load_spec
 
 BTUS_MIN = (10, 30, 60)
 NAMES = ("reproduction_btu", "reproduction_baselines")

@@ -8,9 +8,8 @@ import pytest
 
 from include.cli import fidelity as command
 from include.experiment.run import resolve
-from include.experiment.spec import RunSpec, load_spec
+from include.experiment.spec import SPECS, RunSpec, load_spec
 from include.model.errors import SpecError
-from include.studies.base import SPECS
 from include.studies.fidelity import measure
 from include.studies.fidelity.comparison import (
     AGAIN,

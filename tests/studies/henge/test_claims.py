@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from include.experiment.spec import SPECS
 from include.model.decision import Reason
-from include.studies.base import SPECS
 from include.studies.henge.metrics import HengeMetrics, HengeRun, JobChange
 from include.studies.henge.study import STUDY
 from tests.builders import run_spec
