@@ -11,21 +11,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
-from include.controllers import CONTROLLERS
 from include.experiment.form_lines import MOST_RUNS
 from include.experiment.levels import seed_problems
-from include.experiment.options import changed_options
 from include.experiment.problems import problems_by_field
 from include.experiment.size import size_problems
 from include.experiment.spec import AXES, ExperimentSpec, RunSpec, located
+from include.experiment.variant import pattern_variant_of, variant_of
 from include.files.plain_yaml import input_yaml
 from include.model.errors import Problem, SpecError
-from include.workloads import PATTERNS
 from include.workloads.topologies import complaint, load_topology
 
 MOST_NAMED = 4
@@ -197,17 +195,8 @@ def _twice(kinds: Iterable[RunSpec]) -> Iterator[str]:
 
 
 def _as_in_tables(kind: RunSpec) -> str:
-    controller = changed_options(CONTROLLERS[kind.controller].build, kind.controller_options)
-    pattern = changed_options(PATTERNS[kind.pattern], kind.pattern_options)
-    if "path" in pattern:
-        pattern["path"] = PurePath(pattern["path"]).name
-    return repr(
-        replace(
-            kind,
-            controller_options=dict(sorted(controller.items())),
-            pattern_options=dict(sorted(pattern.items())),
-        )
-    )
+    others = replace(kind, controller_options={}, pattern_options={})
+    return repr((others, variant_of(kind), pattern_variant_of(kind)))
 
 
 def _whose(affected: Sequence[RunSpec], kinds: int, seeds: Sequence[int]) -> str:

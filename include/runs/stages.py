@@ -19,6 +19,7 @@ from include.controllers import CONTROLLERS
 from include.experiment.prices import is_file
 from include.experiment.run import Run, resolve
 from include.experiment.spec import RunSpec
+from include.experiment.variant import conditions_of, variant_of
 from include.files.whole import write_bytes, write_json
 from include.model.billing import CloudPriceBook
 from include.model.errors import SpecError, StoreError, command
@@ -29,7 +30,6 @@ from include.runs.measurements.origin import BY_HAND, DagRun, mark_origin
 from include.runs.measurements.rows import ONCE_PER_RUN, SAMPLES, TABLES, UNREAD, Billing
 from include.runs.measurements.store import COMMITTED, Columns, RunStore
 from include.runs.measurements.summaries import summarised
-from include.runs.measurements.variant import conditions_of, variant_of
 from include.runs.session import Session
 from include.runs.stored import (
     Stored,

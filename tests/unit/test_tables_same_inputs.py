@@ -8,9 +8,9 @@ import pytest
 
 from include.experiment.matrix import runs_in_file
 from include.experiment.spec import RunSpec
+from include.experiment.variant import conditions_of
 from include.model.errors import StoreError
 from include.results.tables.same_inputs import require_each_once, require_same_files
-from include.runs.measurements.variant import conditions_of
 from include.runs.stages import provision
 
 SPEC = """\

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 
 from include.experiment.run import Run
 from include.experiment.spec import default_of
+from include.experiment.variant import conditions_of
 from include.model.errors import SpecError
 from include.model.host import PriceBook
 from include.results.bounds.cover import Cover, cover_of
 from include.results.bounds.demand import STEP_S, Demand, demand_of
 from include.results.bounds.floor import Floor, floor_of
-from include.runs.measurements.variant import conditions_of
 from include.workloads.topologies import run_defaults
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 class RunRow:
     """One row per run: the point of the spec that was run.
 
-    ``variant`` and ``conditions`` say what was not left at its default (variant.py);
+    ``variant`` and ``conditions`` say what was not left at its default (experiment/variant.py);
     ``pays_by_btu`` is that of the controller's registration.
     """
 

@@ -25,6 +25,11 @@ def variant_of(spec: RunSpec) -> str:
     return _text(changed_options(CONTROLLERS[spec.controller].build, spec.controller_options))
 
 
+def pattern_variant_of(spec: RunSpec) -> str:
+    """The same of the pattern; of a file the name."""
+    return _text(changed_options(PATTERNS[spec.pattern], spec.pattern_options))
+
+
 def conditions_of(spec: RunSpec) -> str:
     """Whatever else differs from a default, sorted by name: the same text, the same load.
 

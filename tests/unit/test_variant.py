@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from include.controllers import CONTROLLERS
-from include.runs.measurements.variant import conditions_of, variant_of
+from include.experiment.variant import conditions_of, variant_of
 from tests.builders import run_spec
 
 
