@@ -52,7 +52,7 @@ def observed(duration_min: int, **load: Any) -> tuple[Tide, list[Observation]]:
     session.deploy()
     turns = session.loop.run(session.memories, 0.0, 60.0 * duration_min)
     seen = [turn.acted.observed for turn in turns if turn.acted]
-    return Tide(setting=session.setting), seen
+    return Tide(setting=session.loop.setting), seen
 
 
 def decided(controller: Tide, seen: Sequence[Observation]) -> list[tuple[Action, ...]]:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from statistics import fmean
 from typing import Any
 
 from include.controllers.base import Delays, Setting
-from include.experiment.prices import PRICE_BOOKS, price_book
+from include.experiment.prices import PRICE_BOOKS
 from include.experiment.spec import RunSpec
 from include.model.billing import CloudPriceBook
-from include.model.errors import SpecError
 from include.model.host import HostFlavor, PriceBook
 from include.model.topology import Topology
 
@@ -21,13 +19,14 @@ def setting_of(
     spec: RunSpec,
     topology: Topology,
     flavor: HostFlavor,
+    books: Iterable[PriceBook],
     calibration: Mapping[str, Any] | None = None,
 ) -> Setting:
     """The setting of a run's controller; nothing in it tells of arrivals to come.
 
-    ``calibration`` is the resolved one of the testbed, None before there is one.
+    ``books`` and ``calibration`` are the resolved ones, None of these before there is one.
     """
-    book = _planned_with(list(_books_of(spec)) or [*PRICE_BOOKS.values()], spec.window_s)
+    book = _planned_with(list(books) or [*PRICE_BOOKS.values()], spec.window_s)
     return Setting(
         topology=topology,
         flavor=flavor,
@@ -74,10 +73,3 @@ def _planned_with(books: Iterable[PriceBook], btu_s: float) -> PriceBook:
             book.name,
         ),
     )
-
-
-def _books_of(spec: RunSpec) -> Iterator[PriceBook]:
-    """The price books that can be read; the check of price books reports the others."""
-    for name in spec.price_books:
-        with suppress(SpecError):
-            yield price_book(name)

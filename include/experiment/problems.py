@@ -21,6 +21,7 @@ from include.experiment.options import checked_options
 from include.experiment.prices import price_book
 from include.experiment.spec import Choice, RunSpec
 from include.model.errors import Problem, SpecError, unknown_name
+from include.model.host import PriceBook
 from include.model.topology import Topology
 from include.testbeds import TESTBEDS
 from include.testbeds.base import Calibrated
@@ -167,14 +168,22 @@ def _flavor(spec: RunSpec) -> Iterator[str]:
 
 
 def _price_books(spec: RunSpec) -> Iterator[str]:
-    names: list[str] = []
-    for name in spec.price_books:
-        try:
-            names.append(price_book(name).name)
-        except SpecError as error:
-            yield from error.problems
+    books, problems = _read_books(spec)
+    yield from problems
+    names = [book.name for book in books]
     for name in sorted({name for name in names if names.count(name) > 1}):
         yield f"two price books are called {name}; each needs a name of its own"
+
+
+def _read_books(spec: RunSpec) -> tuple[list[PriceBook], list[str]]:
+    """The price books that can be read, and what is wrong with the others."""
+    books, problems = list[PriceBook](), list[str]()
+    for name in spec.price_books:
+        try:
+            books.append(price_book(name))
+        except SpecError as error:
+            problems += error.problems
+    return books, problems
 
 
 def _pattern(spec: RunSpec) -> Iterator[str]:
@@ -301,7 +310,7 @@ def _setting_problems(spec: RunSpec, kind: str, one: Choice) -> Iterator[str]:
     factory = CONTROLLERS[one.name].build
     values, problems = checked_options("", factory, one.options)
     if not problems:
-        setting = setting_of(spec, topology, FLAVORS[spec.flavor])
+        setting = setting_of(spec, topology, FLAVORS[spec.flavor], _read_books(spec)[0])
         try:
             own = list(_too_many(spec, build_checked(one.name, factory, setting, values)))
         except SpecError as error:

@@ -91,10 +91,11 @@ class Run:
         setting = replace(self.setting, instances_at_peak=oracle)
         return registered.build(setting=setting, **options)
 
-    @property
+    @cached_property
     def setting(self) -> Setting:
         """What every controller may know of the run."""
-        return setting_of(self.spec, self.topology, self.flavor, self.calibration)
+        books = self.price_books
+        return setting_of(self.spec, self.topology, self.flavor, books, self.calibration)
 
     def build_testbed(self) -> Testbed:
         """The testbed of the run, before anything is deployed on it."""

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from include.controllers.base import Setting
 from include.controllers.building import memory_adapter
 from include.controllers.deployment import first_deployment
 from include.experiment.run import Run
@@ -46,7 +45,6 @@ class Session:
 
     run_of: Run
     loop: Loop
-    setting: Setting
     memories: Mapping[str, Any]
 
     @classmethod
@@ -56,12 +54,12 @@ class Session:
         loop = Loop(run.build_testbed(), controller, run.setting, advisors)
         deciders = {ACTS: controller, **advisors}
         memories = {who: decider.initial_memory() for who, decider in deciders.items()}
-        return cls(run, loop, run.setting, memories)
+        return cls(run, loop, memories)
 
     def deploy(self) -> None:
         """Start the first instances and return when they are up; no rows are kept of it."""
         instances = self.loop.controller.initial_instances()
-        self.loop.testbed.deploy(first_deployment(self.setting, instances))
+        self.loop.testbed.deploy(first_deployment(self.loop.setting, instances))
         self.loop.testbed.take_measurements()
 
     def run(self, start_s: float, end_s: float) -> dict[str, dict[str, list[Any]]]:
@@ -77,7 +75,7 @@ class Session:
             self.memories = turn.memories
         tables = {"decision": _decision_rows(ticks)}
         if self.loop.advisors:
-            tables["advice"] = advice_rows(advice, self.setting.topology.operator_names)
+            tables["advice"] = advice_rows(advice, self.run_of.topology.operator_names)
         return tables
 
     def summary(self, tables: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:

@@ -39,6 +39,18 @@ def test_a_run_is_planned_with_the_book_that_bills_it(
     assert (setting.price_per_btu, setting.penalty_per_item) == (1.0, 0.0001)
 
 
+def test_a_stored_run_is_planned_with_the_price_that_it_was_provisioned_with(
+    tmp_path: Path,
+) -> None:
+    """Every window reads the run, whatever has become of the file by then."""
+    file = tmp_path / "mine.yaml"
+    file.write_text(yaml.safe_dump(BOOK | {"penalty_per_item": 0.25}))
+    stored = resolve(run_spec(price_books=(str(file),))).to_json()
+    file.unlink()
+    setting = Run.from_json(stored).setting
+    assert (setting.price_per_btu, setting.penalty_per_item) == (pytest.approx(0.06), 0.25)
+
+
 def problems_with(raw: Any, tmp_path: Path) -> list[str]:
     file = tmp_path / "mine.yaml"
     file.write_text(raw if isinstance(raw, str) else yaml.safe_dump(raw))

@@ -142,7 +142,7 @@ def test_an_advisor_sees_what_it_would_in_the_controllers_place(
     advisor = Onlooker(beside.loop.advisors[label])
     idle = Onlooker(beside.loop.controller)
     beside.loop = replace(beside.loop, controller=idle, advisors={label: advisor})
-    deployment = first_deployment(beside.setting, beside.loop.controller.initial_instances())
+    deployment = first_deployment(beside.loop.setting, beside.loop.controller.initial_instances())
     for session in (acting, beside):
         session.loop.testbed.deploy(deployment)
         session.loop.testbed.take_measurements()
