@@ -52,7 +52,7 @@ Report = Callable[[dict[str, Any]], None]
 
 def store_of(spec: RunSpec, root: Path) -> RunStore:
     """Where the files of a run are."""
-    return RunStore(root / spec.experiment, spec.experiment, spec.run_id)
+    return RunStore(root / spec.experiment, spec.run_id)
 
 
 def run_alone(spec: RunSpec, root: Path) -> AbstractContextManager[None]:
@@ -121,7 +121,7 @@ def outdated_runs(folder: Path) -> list[str]:
     """
     of_code, of_files = list[str](), list[str]()
     for manifest in sorted(folder.glob("runs/*/manifest.json")):
-        store = RunStore(folder, folder.name, manifest.parent.name)
+        store = RunStore(folder, manifest.parent.name)
         if is_of_other_code(store):
             of_code.append(store.run_id)
             continue

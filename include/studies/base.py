@@ -74,7 +74,7 @@ class StudyData:
         return {table: read_staged(self.folder, table) for table in PUBLISHED}
 
     def store(self, run: RunSpec) -> RunStore:
-        return RunStore(self.folder, self.folder.name, run.run_id)
+        return RunStore(self.folder, run.run_id)
 
     def columns(self, run: RunSpec, table: str, *names: str) -> dict[str, Any]:
         """The measured rows of a run as arrays, by column: those named, or all."""

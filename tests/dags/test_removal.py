@@ -19,7 +19,7 @@ def folder(data_root: Path) -> Path:
     folder = let_pass(stage(data_root / "demo"))
     publish(folder, url(folder))
     for run in (RUN, "other"):
-        manifest = RunStore(folder, "demo", run).manifest
+        manifest = RunStore(folder, run).manifest
         manifest.parent.mkdir(parents=True)
         manifest.write_text("{}")
     return folder

@@ -42,7 +42,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     url = f"sqlite:///{root / 'results.db'}"
     folder = stage(root / "demo")
     change(folder, "utilisation", host_memory_max_percent=126.0)
-    store = RunStore(folder, "demo", RUN)
+    store = RunStore(folder, RUN)
     mark_origin(store, EARLY)
     store.manifest.write_text("{}")
     os.utime(store.manifest, (COMPLETE_S, COMPLETE_S))

@@ -24,7 +24,7 @@ def of_window(window):
 
 @pytest.fixture
 def store(tmp_path):
-    store = RunStore(tmp_path, "e", "r")
+    store = RunStore(tmp_path, "r")
     for window in range(WINDOWS):
         store.write_window(window, of_window(window))
     return store
@@ -89,7 +89,7 @@ def test_a_window_that_is_missing_or_damaged_says_what_to_do(store, content):
 
 def test_a_column_that_is_missing_is_not_made_up(tmp_path):
     with pytest.raises(KeyError):
-        RunStore(tmp_path, "e", "r").write_rows("price", 0, {"price_book": ["b"]})
+        RunStore(tmp_path, "r").write_rows("price", 0, {"price_book": ["b"]})
     assert not list(tmp_path.rglob("*.parquet"))
 
 

@@ -28,7 +28,7 @@ ABOUT_ALL = ("means", "cells", "comparison", "tournament")
 
 def measured(folder: Path, run: str, by: DagRun) -> None:
     """What stays of a run in its folder once it is complete."""
-    store = RunStore(folder, folder.name, run)
+    store = RunStore(folder, run)
     store.home.mkdir(parents=True)
     mark_origin(store, by)
     store.manifest.write_text("{}")
@@ -99,7 +99,7 @@ def test_who_measures_a_run_is_marked_until_somebody_measures_it_anew(tmp_path: 
 @pytest.mark.parametrize("content", ["[]", "3", '{"dag": "mine"}'])
 def test_a_damaged_mark_of_who_measured_a_run_is_named(content: str, tmp_path: Path) -> None:
     measured(tmp_path, "early", FIRST)
-    store = RunStore(tmp_path, tmp_path.name, "early")
+    store = RunStore(tmp_path, "early")
     (store.home / "origin.json").write_text(content)
     with pytest.raises(StoreError, match=r"origin\.json is damaged"):
         origin_of(store)

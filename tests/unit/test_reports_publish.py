@@ -262,7 +262,7 @@ def two_runs(tmp_path: Path) -> Path:
         restage(folder, table, [row for run in whose for row in each[run][table]])
     publish(let_pass(folder), _url(folder))
     for run in RUNS:
-        store = RunStore(folder, "demo", run)
+        store = RunStore(folder, run)
         for file in (store.manifest, store.run_json, store.whole("queue"), store.whole("lease")):
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text("{}")
@@ -270,7 +270,7 @@ def two_runs(tmp_path: Path) -> Path:
 
 
 def files_of(folder: Path, run: str) -> list[Path]:
-    store = RunStore(folder, "demo", run)
+    store = RunStore(folder, run)
     return [store.home, *(store.part(table, 0).parent for table in TABLES)]
 
 
@@ -301,7 +301,7 @@ def test_with_the_last_run_goes_the_report(two_runs: Path) -> None:
 
 
 def test_a_run_that_was_only_begun_keeps_no_report(two_runs: Path) -> None:
-    RunStore(two_runs, "demo", "bad").manifest.unlink()
+    RunStore(two_runs, "bad").manifest.unlink()
     assert_without_report(two_runs, remove_runs(two_runs, ["good"], _url(two_runs)))
     assert files_of(two_runs, "bad")[0].is_dir()
 
@@ -315,14 +315,14 @@ def assert_without_report(folder: Path, sentences: list[str]) -> None:
 
 
 def test_a_run_that_is_published_only_can_be_removed(two_runs: Path) -> None:
-    RunStore(two_runs, "demo", "bad").remove()
+    RunStore(two_runs, "bad").remove()
     assert "what was published of run bad" in remove_runs(two_runs, ["bad"], _url(two_runs))[0]
     assert _runs_in(two_runs, "cost") == {"good"}
 
 
 @pytest.mark.parametrize("what", ["bad", "report"])
 def test_a_run_that_a_dag_run_may_be_measuring_is_left_alone(two_runs: Path, what: str) -> None:
-    store = RunStore(two_runs, "demo", "bad")
+    store = RunStore(two_runs, "bad")
     turns = two_runs / "turns.json"
     turns.write_text(json.dumps({what: ["experiment", "manual__1"]}))
     store.manifest.unlink()

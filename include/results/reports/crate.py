@@ -107,7 +107,7 @@ def _file_of(folder: Path, name: str) -> Path:
 def _measured_anew(folder: Path, manifest: Mapping[str, Any]) -> Iterable[str]:
     """Published runs that are missing or have other rows now, each with what to do."""
     for row in manifest["runs"]:
-        store = RunStore(folder, folder.name, row["run"])
+        store = RunStore(folder, row["run"])
         if not _is_kept(store):
             yield (
                 f"- run {row['run']} was published and is not kept; publish again: "
@@ -122,7 +122,7 @@ def _measured_anew(folder: Path, manifest: Mapping[str, Any]) -> Iterable[str]:
 
 def _kept_runs(folder: Path, manifest: Mapping[str, Any]) -> dict[str, Origin]:
     """When each published run was complete and by whom, of those whose files are kept."""
-    stores = (RunStore(folder, folder.name, row["run"]) for row in manifest["runs"])
+    stores = (RunStore(folder, row["run"]) for row in manifest["runs"])
     origins = (origin_of(store) for store in stores if _is_kept(store))
     return {origin.run: origin for origin in origins if origin}
 

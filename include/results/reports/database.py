@@ -45,7 +45,7 @@ class Publication:
 
 def origins_of(folder: Path, runs: Iterable[str]) -> list[Origin]:
     """Where the runs of an experiment come from, of those that are stored in its folder."""
-    stores = (RunStore(folder, folder.name, run) for run in runs)
+    stores = (RunStore(folder, run) for run in runs)
     return [origin for store in stores if (origin := origin_of(store))]
 
 

@@ -45,7 +45,7 @@ def remove_runs(
     left = complete - set(runs)  # an interrupted one is in no report
     with removed_rows(database_url, folder.name, runs if left else None) as rows:
         for run in stored & set(runs):
-            store = RunStore(folder, folder.name, run)
+            store = RunStore(folder, run)
             with alone(folder, run):
                 store.remove()
             if store.home.exists():
@@ -89,7 +89,7 @@ def _stored(folder: Path) -> set[str]:
 
 def _may_be_under_way(folder: Path, run: str) -> str:
     """Why a run may be under way; empty when it is not. Only Airflow knows which DAG runs are."""
-    store, turns = RunStore(folder, folder.name, run), folder / "turns.json"
+    store, turns = RunStore(folder, run), folder / "turns.json"
     if store.manifest.is_file() or not (store.home.is_dir() and turns.is_file()):
         return ""
     taken = read_json(turns)

@@ -48,7 +48,7 @@ _STORED = TypeAdapter(dict[str, _RunBounds])
 
 def stored_runs(folder: Path) -> list[Run]:
     """The complete runs of an experiment as they were resolved. Raises StoreError without any."""
-    return [stored_run(RunStore(folder, folder.name, run)) for run in complete_runs(folder)]
+    return [stored_run(RunStore(folder, run)) for run in complete_runs(folder)]
 
 
 def write_covers(

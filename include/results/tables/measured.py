@@ -102,7 +102,7 @@ def check_files(folder: Path, run: str) -> dict[str, list[str]]:
     so that a torn file or one of another version is named here and not in the middle of a query.
     Raises StoreError.
     """
-    store = RunStore(folder, folder.name, run)
+    store = RunStore(folder, run)
     for path, problem in store.changed_parts():
         raise StoreError(f"{path} {problem}, though the run is complete. {_AGAIN}")
     parts = {table: store.part(table, 0).parent for table in TABLES}
@@ -114,7 +114,7 @@ def rows_read(folder: Path, runs: Sequence[str]) -> int:
 
     Raises StoreError for a manifest that is damaged.
     """
-    stores = (RunStore(folder, folder.name, run) for run in runs)
+    stores = (RunStore(folder, run) for run in runs)
     parts = (part for store in stores for part in store.parts())
     return sum(rows for path, rows, _ in parts if path.parents[2].name not in UNREAD)
 

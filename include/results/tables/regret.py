@@ -35,7 +35,7 @@ def regret_rows(folder: Path, rows: Iterable[BoundRow]) -> Iterator[tuple[Run, C
     for _, (first, *others) in groupby(rows, lambda row: id(row.load)):
         load, books = first.load, [row.book for row in (first, *others)]
         for run in load.runs:
-            store = RunStore(folder, run.spec.experiment, run.spec.run_id)
+            store = RunStore(folder, run.spec.run_id)
             queue, hosts, leases = (measured_rows(store, name) for name in MEASURED)
             if not queue.num_rows:
                 continue

@@ -51,10 +51,9 @@ Columns = Mapping[str, Mapping[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class RunStore:
-    """The files of one run. ``folder`` is that of the experiment."""
+    """The files of one run. ``folder`` is that of the experiment, which has its name."""
 
     folder: Path
-    experiment: str
     run_id: str
 
     @property
@@ -142,7 +141,7 @@ class RunStore:
         return self.home / "rows" / f"{window:03d}.arrow"
 
     def part(self, table: str, part: int) -> Path:
-        partition = Path(f"experiment={self.experiment}") / f"run={self.run_id}"
+        partition = Path(f"experiment={self.folder.name}") / f"run={self.run_id}"
         return self.folder / "measurements" / table / partition / f"part-{part:03d}.parquet"
 
     def whole(self, table: str) -> Path:

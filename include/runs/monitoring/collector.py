@@ -179,7 +179,7 @@ class RunsCollector:
         except DAMAGED:
             return False
         for name, own_labels, value in samples:
-            labels = [run.store.experiment, run.store.run_id, *own_labels]
+            labels = [run.store.folder.name, run.store.run_id, *own_labels]
             families[name].add_metric(labels, value)  # type: ignore[attr-defined]
         return readable
 
@@ -210,7 +210,7 @@ def _runs(root: Path) -> Iterator[RecentRun]:
         except OSError:
             continue  # removed a moment ago
         times = [stat.st_mtime, *map(changed_s, (home / "commits", home / "manifest.json"))]
-        store = RunStore(folder, folder.name, home.name)
+        store = RunStore(folder, home.name)
         yield RecentRun(store, max(times), (stat.st_ino, stat.st_mtime_ns))
 
 

@@ -108,7 +108,7 @@ class _Progress:
         """A point has ended, one way or the other."""
         run = result.spec.run_id
         if result.outcome == "measured":  # workers know nothing of DAG runs
-            mark_origin(RunStore(self.folder, self.folder.name, run), self.by)
+            mark_origin(RunStore(self.folder, run), self.by)
         now_s = time.perf_counter()
         if not self.results:
             self.first_s = self.written_s = now_s
