@@ -49,7 +49,9 @@ def data_root() -> Path:
 
 def spec_file(text: str) -> Path:
     """The spec file of a sweep; a relative path starts at this repository."""
-    return REPOSITORY / Path(text).expanduser()
+    from include.files.inputs import expanded
+
+    return REPOSITORY / expanded(text)
 
 
 def described(doc: str | None, params: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:

@@ -270,3 +270,6 @@ def test_a_sweep_hands_down_which_runs_are_its_own(tmp_path: Path) -> None:
     assert execute(task, xcoms=xcoms) == "mine"
     assert xcoms == {"run_ids": [run.run_id for run in runs_in_file(spec)]}
     assert len(xcoms["run_ids"]) == 2
+    nobodys = ResolvePoints(task_id="resolve_points", spec="~nobody-here/spec.yaml")
+    with fails_for_good(match="there is no file"):
+        execute(nobodys)
