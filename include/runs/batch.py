@@ -88,8 +88,8 @@ class RunResult:
         return f"{self.took_s:.2f} s{why}"
 
 
-Finished = Callable[[RunResult], None]
-Window = Callable[[RunSpec, Mapping[str, Any]], None]
+RunReport = Callable[[RunResult], None]
+WindowReport = Callable[[RunSpec, Mapping[str, Any]], None]
 """What is called with the summary of every window of a run in this process."""
 
 
@@ -99,8 +99,8 @@ def run_batch(
     *,
     processes: int | None = None,
     side_by_side: int = 1,
-    report: Finished = lambda _: None,
-    window: Window = lambda _, __: None,
+    report: RunReport = lambda _: None,
+    window: WindowReport = lambda _, __: None,
 ) -> list[RunResult]:
     """Measure every run under ``root``; results in the order of ``specs``.
 
@@ -133,7 +133,7 @@ def run_batch(
     if workers <= 1:
         alone, waiting = [*alone, *waiting], []
     for index in alone:
-        finished(index, measured(specs[index], root, window))
+        finished(index, _measure(specs[index], root, window))
     _in_workers(specs, root, waiting, workers, finished)
     return [results[index] for index in range(len(specs))]
 
@@ -151,7 +151,7 @@ def require_complete(results: Sequence[RunResult]) -> None:
         )
 
 
-def measured(spec: RunSpec, root: Path, window: Window = lambda _, __: None) -> RunResult:
+def _measure(spec: RunSpec, root: Path, window: WindowReport = lambda _, __: None) -> RunResult:
     """Run one spec to its end in this process; whatever goes wrong is in the result."""
     started_s = time.perf_counter()
     try:
@@ -227,7 +227,7 @@ def _side_by_side(
 def _in_own_process(spec: RunSpec, root: Path) -> RunResult:
     context = get_context("spawn")
     receiver, sender = context.Pipe(duplex=False)
-    child = context.Process(target=_measured_into, args=(sender, spec, root))
+    child = context.Process(target=_measure_into, args=(sender, spec, root))
     child.start()
     sender.close()
     try:
@@ -238,12 +238,12 @@ def _in_own_process(spec: RunSpec, root: Path) -> RunResult:
     return result
 
 
-def _measured_into(sender: Connection, spec: RunSpec, root: Path) -> None:
+def _measure_into(sender: Connection, spec: RunSpec, root: Path) -> None:
     """One run; Ctrl-C, or the end of the process that started it, ends it and gives back."""
     signal.signal(signal.SIGINT, _interrupt_once)
     _with_parent(lambda: os.kill(os.getpid(), signal.SIGINT))
     try:
-        sender.send(measured(spec, root))
+        sender.send(_measure(spec, root))
     except KeyboardInterrupt:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         sender.send(RunResult(spec=spec, outcome="failed", error="interrupted"))
@@ -289,14 +289,14 @@ def _in_workers(
     blame fails by itself; the others return to a new pool.
     """
     while waiting:
-        left = _shared(specs, root, waiting, workers, finished)
+        left = _in_one_pool(specs, root, waiting, workers, finished)
         for index in left[:workers]:
-            if _shared(specs, root, [index], 1, finished):
+            if _in_one_pool(specs, root, [index], 1, finished):
                 finished(index, RunResult(spec=specs[index], outcome="failed", error=DIED))
         waiting = left[workers:]
 
 
-def _shared(
+def _in_one_pool(
     specs: Sequence[RunSpec],
     root: Path,
     waiting: Sequence[int],
@@ -308,7 +308,7 @@ def _shared(
     pool = ProcessPoolExecutor(workers, get_context("spawn"), initializer=_worker)
     try:
         futures: dict[Future[RunResult], int] = {
-            pool.submit(measured, specs[index], root): index for index in waiting
+            pool.submit(_measure, specs[index], root): index for index in waiting
         }
         for future in as_completed(futures):
             index = futures[future]

@@ -113,7 +113,7 @@ class Loop:
 def _ticks(
     who: str, interval_s: float, start_s: float, end_s: float
 ) -> Iterator[tuple[float, str]]:
-    turn = math.ceil(start_s / interval_s - 1e-9)
-    while turn * interval_s < end_s:
-        yield turn * interval_s, who
-        turn += 1
+    tick = math.ceil(start_s / interval_s - 1e-9)
+    while tick * interval_s < end_s:
+        yield tick * interval_s, who
+        tick += 1

@@ -162,11 +162,11 @@ def deploy(spec: RunSpec, root: Path) -> None:
     What is deployed stays as it is: on real hosts, doing it again would end it.
     """
     with run_alone(spec, root):
-        if session := _deployed(load_run(spec, root), store_of(spec, root)):
+        if session := _deploy(load_run(spec, root), store_of(spec, root)):
             session.close()
 
 
-def _deployed(run: Run, store: RunStore) -> Session | None:
+def _deploy(run: Run, store: RunStore) -> Session | None:
     """The session at second 0, None if it was deployed before."""
     if is_deployed(store):
         return None
@@ -216,10 +216,10 @@ def control_windows(
     together; of that nothing is kept where the process is killed or a controller fails.
     """
     with run_alone(spec, root):
-        return list(_windows(spec, root, first, last, report))
+        return list(_control_windows(spec, root, first, last, report))
 
 
-def _windows(
+def _control_windows(
     spec: RunSpec, root: Path, first: int, last: int, report: Report, session: Session | None = None
 ) -> Iterator[dict[str, Any]]:
     store, measured = store_of(spec, root), list[Window]()
@@ -266,8 +266,8 @@ def run_provisioned(
         try:
             run, store = load_run(spec, root), store_of(spec, root)
             _write_arrivals(run, store)
-            # Deployed last: nothing that can fail comes between.
-            return list(_windows(spec, root, 0, spec.windows - 1, report, _deployed(run, store)))
+            session = _deploy(run, store)  # last: nothing that can fail comes between
+            return list(_control_windows(spec, root, 0, spec.windows - 1, report, session))
         finally:
             release(spec, root)
 
@@ -334,7 +334,7 @@ class Window:
 def _measure(run: Run, session: Session, number: int) -> Window:
     start_s = number * run.spec.window_s
     end_s = min(start_s + run.spec.window_s, run.spec.duration_s)
-    decided = _decided(run.spec, session, start_s, end_s)
+    decided = _run_turns(run.spec, session, start_s, end_s)
     tables: dict[str, Mapping[str, Any]] = {**session.loop.testbed.take_measurements(), **decided}
     tables |= summarised(
         tables.get(SAMPLES, {}),
@@ -383,7 +383,7 @@ def _complete(run: Run, store: RunStore, windows: Sequence[Window]) -> None:
     _write_manifest(run, store, parts)
 
 
-def _decided(
+def _run_turns(
     spec: RunSpec, session: Session, start_s: float, end_s: float
 ) -> dict[str, Mapping[str, Any]]:
     """The tables of the controller's turns, and of the machine where the testbed wants it."""
