@@ -50,7 +50,7 @@ def observed(duration_min: int, **load: Any) -> tuple[Tide, list[Observation]]:
     )
     session = Session.open(resolve(spec))
     session.deploy()
-    turns = session.loop.run(session.memories, 0.0, 60.0 * duration_min)
+    turns = session.loop.turns(session.memories, 0.0, 60.0 * duration_min)
     seen = [turn.acted.observed for turn in turns if turn.acted]
     return Tide(setting=session.loop.setting), seen
 

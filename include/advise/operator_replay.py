@@ -75,7 +75,7 @@ def replay_operators(
     loop = Loop(testbed, controller, world.setting)
     testbed.deploy(first_deployment(world.setting, world.at_start))
     testbed.take_measurements()
-    for _ in loop.run({ACTS: controller.initial_memory()}, 0.0, world.config.duration_s):
+    for _ in loop.turns({ACTS: controller.initial_memory()}, 0.0, world.config.duration_s):
         pass
     tables, leases = testbed.take_measurements(), testbed.leases()
     testbed.close()

@@ -60,9 +60,9 @@ class Loop:
     setting: Setting
     advisors: Mapping[str, Controller] = field(default_factory=dict)
 
-    def run(self, memories: Mapping[str, Any], start_s: float, end_s: float) -> Iterator[Turn]:
+    def turns(self, memories: Mapping[str, Any], start_s: float, end_s: float) -> Iterator[Turn]:
         """Every turn from ``start_s`` up to, not at, ``end_s``; then time moves to ``end_s``."""
-        for at_s, due in self._turns(start_s, end_s):
+        for at_s, due in self._due(start_s, end_s):
             self.testbed.advance_to(at_s)
             observations = {who: self.testbed.observe(who) for who in due if who != ACTS}
             acted = self._act(memories[ACTS]) if ACTS in due else None
@@ -85,7 +85,7 @@ class Loop:
             raise decide_failed(self.controller, observation.now_s, error) from error
         return Tick(observation, decided, self._apply(decided, checked), memory)
 
-    def _turns(self, start_s: float, end_s: float) -> Iterator[tuple[float, list[str]]]:
+    def _due(self, start_s: float, end_s: float) -> Iterator[tuple[float, list[str]]]:
         """Times and who decides then; times that are equal to a microsecond are merged."""
         ticks = merge(
             *(

@@ -67,7 +67,7 @@ class Session:
         as columns."""
         ticks: list[Tick] = []
         advice: list[tuple[Advice, Changes]] = []
-        for turn in self.loop.run(self.memories, start_s, end_s):
+        for turn in self.loop.turns(self.memories, start_s, end_s):
             if turn.acted:
                 ticks.append(turn.acted)
             changes = turn.acted.changes if turn.acted and turn.advice else NO_CHANGES

@@ -76,7 +76,7 @@ def readings_of(spec: RunSpec, rule: Watching) -> Mapping[str, Sequence[Reading]
     memories = session.memories
     (level,) = run.levels
     readings = defaultdict[str, list[Reading]](list)
-    for turn in session.loop.run(memories, 0, spec.duration_s):
+    for turn in session.loop.turns(memories, 0, spec.duration_s):
         if turn.acted is None:
             continue
         observation = turn.acted.observed
