@@ -44,15 +44,13 @@ def ask(
     try:
         after, decided = controller.decide(memory, observation)
         checked = check(decided, observation, setting)
-        allowed = (step.action for step, refusal in checked if not refusal)
-        return Advice(
-            advisor, observation, decided, Changes.from_actions(allowed, observation), after
-        )
     except WHATEVER as error:
         # A row of measurements, so the same on any machine: no folders.
         where = PurePath(place_in(controller, error)).name
         fault = f"{error_line(error)} ({where})"
         return Advice(advisor, observation, None, NO_CHANGES, memory, fault)
+    allowed = (step.action for step, refusal in checked if not refusal)
+    return Advice(advisor, observation, decided, Changes.from_actions(allowed, observation), after)
 
 
 def advice_rows(
