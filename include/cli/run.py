@@ -60,14 +60,14 @@ def run(
 
     # Nothing starts before every point is known to be right.
     points = runs_of(spec)
+    if (size := size_of(points)).is_large:
+        typer.echo(size)
     if on:
         from include.runs.spark.session import require_master
         from include.runs.spark.sweep import require_virtual, sweep
 
         require_master(on)
         require_virtual(points)
-    if (size := size_of(points)).is_large:
-        typer.echo(size)
     if any(TESTBEDS[point.testbed].real_time for point in points):
         ends_as_by_ctrl_c()
     else:

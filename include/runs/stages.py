@@ -420,8 +420,8 @@ def _once_per_run(run: Run, leases: Sequence[Mapping[str, list[Any]]]) -> Column
         "spec_hash": run.spec_hash,
         "monitor_every_s": spec.monitor_every_s,
         "pays_by_btu": CONTROLLERS[spec.controller].pays_by_btu,
-        "conditions": conditions_of(spec),
         "variant": variant_of(spec),
+        "conditions": conditions_of(spec),
     }
     return {
         "run": {name: [value] for name, value in row.items()},
