@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cache
+from itertools import islice
 from math import inf
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -65,7 +66,7 @@ class UnderWay:
 def under_way(session: Session, user: BaseUser, experiment: str = "") -> list[UnderWay]:
     """DAG runs that this user may read, running ones first; all, or those of one experiment."""
     now = datetime.now(UTC)
-    runs = [run for run in dag_runs(session, user, now) if experiment in ("", _experiment_of(run))]
+    runs = dag_runs(session, user, now, experiment)
     keys = [(run.dag_id, run.run_id) for run in runs]
     if not keys:
         return []
@@ -92,8 +93,9 @@ def under_way(session: Session, user: BaseUser, experiment: str = "") -> list[Un
     return listed
 
 
-def dag_runs(session: Session, user: BaseUser, now: datetime) -> list[Any]:
-    """Rows of DAG runs, the running ones first, then by time, the newest first."""
+def dag_runs(session: Session, user: BaseUser, now: datetime, experiment: str = "") -> list[Any]:
+    """Rows of DAG runs, the running ones first, then by time, the newest first; all, or those of
+    one experiment."""
     readable = [dag for dag in OURS if may(user, "GET", dag)]
     columns = (
         DagRun.dag_id, DagRun.run_id, DagRun.state, DagRun.conf, DagRun.queued_at,
@@ -104,18 +106,20 @@ def dag_runs(session: Session, user: BaseUser, now: datetime) -> list[Any]:
         .join(DagModel, DagModel.dag_id == DagRun.dag_id)
         .where(DagRun.dag_id.in_(readable))
     )
-    going = (
-        readable_runs.where(DagRun.state.in_(("queued", "running")))
-        .order_by(DagRun.state.desc(), DagRun.id.desc())  # more may be queued than are listed
-        .limit(MOST_UNDER_WAY)
-    )
     ended = func.coalesce(DagRun.end_date, DagRun.updated_at)  # one that never began has no end
-    failed = (
-        readable_runs.where(DagRun.state == "failed", ended >= now - FAILED_FOR)
-        .order_by(ended.desc())
-        .limit(MOST_FAILED)
-    )
-    return [*session.execute(going), *session.execute(failed)]
+    is_going = DagRun.state.in_(("queued", "running"))
+    has_failed = (DagRun.state == "failed") & (ended >= now - FAILED_FOR)
+    # Running ones first: more may be queued than are listed.
+    going = readable_runs.where(is_going).order_by(DagRun.state.desc(), DagRun.id.desc())
+    failed = readable_runs.where(has_failed).order_by(ended.desc())
+    listed: list[Any] = []
+    for runs, most in ((going, MOST_UNDER_WAY), (failed, MOST_FAILED)):
+        if experiment:  # the form may have told it, by its default, which no database knows
+            own = (run for run in session.execute(runs) if _experiment_of(run) == experiment)
+            listed += islice(own, most)
+        else:
+            listed += session.execute(runs.limit(most))
+    return listed
 
 
 def _tasks(
