@@ -118,7 +118,8 @@ def test_what_was_published_is_found_labelled_and_read(server: str, tmp_path: Pa
         query = Query(equal={"experiment": "found"}, text="FOUND walk_1", sort=order)
         (row,) = find_runs(server, query).runs
         assert (row["run"], row["total_cost"], row["dag_run"]) == (RUN, 1.0, "manual__1")
-    assert find_runs(server, Query(text="%' OR 1=1")).total == 0
+    for text in ("%' OR 1=1", "\0"):
+        assert find_runs(server, Query(text=text)).total == 0
     (tables,) = read_runs(server, [("found", RUN)], ("cost", "timeline"))
     assert tables is not None
     assert [len(tables[table]) for table in ("runs", "cost", "timeline")] == [1, 2, 8]

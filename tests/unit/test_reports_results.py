@@ -100,7 +100,7 @@ def test_every_word_is_a_begin_of_a_name_or_a_whole_word_in_it(
     assert controllers(searched, text) == expected
 
 
-@pytest.mark.parametrize("text", ["%", "_", "!", "' OR 1=1 --", '"; DROP TABLE runs; --'])
+@pytest.mark.parametrize("text", ["%", "_", "!", "\0", "' OR 1=1 --", '"; DROP TABLE runs; --'])
 def test_what_is_typed_means_itself(url: str, text: str) -> None:
     assert names(url, text=text) == []
     assert names(url, text="50%") == ["50%_off"]

@@ -207,7 +207,12 @@ def _rows(
     values: Mapping[str, Any] | None = None,
 ) -> list[Row]:
     sql = _SQL.get_template(f"{statement}.sql.j2").render(shape or {})
-    return [dict(row) for row in connection.execute(sa.text(sql), values or {}).mappings()]
+    # PostgreSQL refuses a NUL and SQLite reads up to it; no name has one, nor what stands for it.
+    values = {
+        name: value.replace("\0", "\ufffd") if isinstance(value, str) else value
+        for name, value in (values or {}).items()
+    }
+    return [dict(row) for row in connection.execute(sa.text(sql), values).mappings()]
 
 
 @contextmanager
