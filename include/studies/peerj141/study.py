@@ -37,7 +37,7 @@ COLUMNS: Mapping[str, Sequence[str]] = {
     "comparison": STATISTICS_COLUMNS,
     "drift": DRIFT_COLUMNS,
 }
-ANSWERS = {True: "reproduced", False: "not reproduced", None: "not judged, too few seeds"}
+ANSWERS = {True: "reproduced", False: "not reproduced"}
 
 
 class Peerj141Study(Study):
@@ -161,7 +161,7 @@ def verdict_sentences(judgement: Rows) -> list[str]:
         f"{row['controller']}, {row['kind']}, {row['patterns']} patterns: "
         f"{row['mean_absolute_error']:.2f} [{row['interval_low']:.2f}, {row['interval_high']:.2f}] "
         f"{'points' if row['unit'] == 'points' else '%'}, allowed {row['limit']:g}: "
-        f"{ANSWERS[row['holds']]}"
+        f"{ANSWERS.get(row['holds'], row['why'])}"
         for row in judgement
         if row["judged"] and row["interval_low"] is not None
     ]

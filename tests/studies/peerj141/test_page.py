@@ -52,7 +52,7 @@ def test_a_part_without_a_stored_figure_is_not_reproduced(tmp_path: Path) -> Non
     results = evaluate(study, folder)
     text = {section.name: section.text for section in results.sections}["judgement"]
     assert text[0].startswith("The paper is not reproduced")
-    assert "btu-runtime: no stored figure of the paper was measured" in text
+    assert "btu-runtime, compliance on fitted patterns: no stored figure was measured" in text
     with pytest.raises(GateFailed, match="0 of 0 published cells"):
         study.require_reproduced(results)
 

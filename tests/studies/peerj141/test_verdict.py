@@ -79,7 +79,7 @@ def test_three_seeds_have_no_interval():
     ],
 )
 def test_a_limit_holds_where_the_interval_of_24_seeds_ends_below_it(costs, answer):
-    (row,) = judge([of_runs(costs)])
+    (row,) = judge([of_runs(costs)] * 6)  # as many as are printed
     assert row["holds"] is answer
     assert row["seeds"] == len(costs)
 
