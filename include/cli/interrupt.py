@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 from contextlib import suppress
+from pathlib import Path
 from types import FrameType
 
 import psutil
@@ -15,10 +17,11 @@ SIGNALLED = 128
 """A shell's exit code of a process that a signal ended, without the number of the signal."""
 
 
-def ends_at_once(sentence: str) -> None:
+def ends_at_once(sentence: str, scratch: Path | None = None) -> None:
     """On the first signal say the sentence, end all processes that this one started, and this one.
 
-    Only for work that may be killed anywhere: files are whole or not there, and it goes on.
+    Only for work that may be killed anywhere: files are whole or not there, and it goes on. The
+    folder ``scratch`` is removed.
     """
 
     terminal = os.dup(2)  # while Spark starts, standard error is a pipe
@@ -35,6 +38,10 @@ def ends_at_once(sentence: str) -> None:
         for child in psutil.wait_procs(children, timeout=GRACE_S)[1]:
             _send(child, signal.SIGKILL)
         os.write(terminal, f"\n{sentence}\n".encode())
+        if scratch is not None:
+            with suppress(OSError):
+                gone = scratch.rename(f"{scratch}-gone")  # threads that fill it find it no more
+                shutil.rmtree(gone, ignore_errors=True)
         os._exit(SIGNALLED + number)
 
     for each in ENDS:

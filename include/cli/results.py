@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from textwrap import fill, indent
 from typing import Annotated, Any
 
@@ -56,19 +57,25 @@ def report(
     if not is_remote(folder):
         existing(Path(folder))
     again = command("report", folder)
-    ends_at_once(f"Interrupted. What was published before stands; {again} begins again.")
-    with local_copy(folder) as here, alone(here, REPORT):
-        if under_way := [name for name in locked(here) if name != REPORT]:
-            names = ", ".join(under_way)
-            typer.echo(f"not in this report, because they are being measured: {names}")
-        for sentence in outdated_runs(here):
-            typer.echo(sentence)
-        if is_remote(folder):
-            database = database or f"sqlite:///{DEFAULT_ROOT / 'results.db'}"
-        conclude(here, (), database, say=typer.echo, master=master, end_to_end=end_to_end)
-        text = summary(here, printed, end_to_end=end_to_end)
-        typer.echo(text.replace(str(here), without_secrets(folder)) if is_remote(folder) else text)
-        require_none_left_out(here)
+    with TemporaryDirectory(prefix="tidebench-") as root:
+        scratch = Path(root)
+        ends_at_once(
+            f"Interrupted. What was published before stands; {again} begins again.", scratch
+        )
+        with local_copy(folder, scratch) as here, alone(here, REPORT):
+            if under_way := [name for name in locked(here) if name != REPORT]:
+                names = ", ".join(under_way)
+                typer.echo(f"not in this report, because they are being measured: {names}")
+            for sentence in outdated_runs(here):
+                typer.echo(sentence)
+            if is_remote(folder):
+                database = database or f"sqlite:///{DEFAULT_ROOT / 'results.db'}"
+            conclude(here, (), database, say=typer.echo, master=master, end_to_end=end_to_end)
+            text = summary(here, printed, end_to_end=end_to_end)
+            typer.echo(
+                text.replace(str(here), without_secrets(folder)) if is_remote(folder) else text
+            )
+            require_none_left_out(here)
 
 
 def columns(

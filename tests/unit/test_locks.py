@@ -174,6 +174,38 @@ def test_a_signal_to_the_parent_ends_its_forked_workers_too(number):
     assert psutil.wait_procs(workers, timeout=10)[1] == []
 
 
+FILLING = """
+import sys, time
+from pathlib import Path
+from threading import Thread
+from include.cli.interrupt import ends_at_once
+
+scratch = Path(sys.argv[1])
+ends_at_once("Interrupted.", scratch)
+(scratch / "copy").mkdir(parents=True)
+
+def fill():
+    for number in range(10**9):
+        (scratch / "copy" / str(number)).touch()
+
+for _ in range(4):
+    Thread(target=fill, daemon=True).start()
+while not (scratch / "copy" / "99").exists():
+    time.sleep(0.01)
+print("fetched", flush=True)
+time.sleep(60)
+"""
+
+
+def test_a_copy_goes_with_its_process_though_threads_still_fill_it(tmp_path):
+    command = [sys.executable, "-c", FILLING, tmp_path / "copies" / "one"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as process:
+        assert process.stdout.readline() == b"fetched\n"
+        process.send_signal(signal.SIGINT)
+    assert process.returncode == 130
+    assert list((tmp_path / "copies").iterdir()) == []
+
+
 ENDED = """
 import os, signal
 from include.cli.interrupt import ends_as_by_ctrl_c
@@ -212,9 +244,15 @@ def test_an_interrupted_run_answers_within_two_seconds_and_goes_on(tmp_path):
 
 @pytest.mark.long
 @pytest.mark.spark
-def test_an_interrupted_report_answers_though_spark_has_a_handler_of_its_own(tmp_path):
+@pytest.mark.parametrize("where", [str, Path.as_uri])
+def test_an_interrupted_report_answers_though_spark_has_a_handler_of_its_own(
+    tmp_path, monkeypatch, where
+):
+    """Of a URI it leaves no copy."""
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
     run_all(run_spec(experiment="two", duration_min=10, btu_min=10), tmp_path)
-    process = started(tmp_path, "report", str(tmp_path / "two"))
+    process = started(tmp_path, "report", where(tmp_path / "two"))
     children = psutil.Process(process.pid).children
     wait_until(lambda: "java" in [child.name() for child in children(True)], "Spark", 120)
     time.sleep(2)  # for the session of Spark to be there, on most machines
@@ -223,3 +261,4 @@ def test_an_interrupted_report_answers_though_spark_has_a_handler_of_its_own(tmp
     assert process.returncode == 130
     assert "Interrupted. What was published before stands; tidebench report " in error
     assert not (tmp_path / "two" / "published").exists()
+    assert not list((tmp_path / "temporary").rglob("manifest.json"))

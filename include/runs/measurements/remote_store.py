@@ -32,8 +32,9 @@ def is_remote(where: str) -> bool:
 
 
 @contextmanager
-def local_copy(where: str) -> Iterator[Path]:
-    """The folder of an experiment: ``where`` itself, or a copy of what lies at that URI.
+def local_copy(where: str, scratch: Path | None = None) -> Iterator[Path]:
+    """The folder of an experiment: ``where`` itself, or a copy of what lies at that URI, in the
+    folder ``scratch`` or that of the system.
 
     New and changed files are sent back when the block ends. Files of an earlier report are removed
     only when it ended without an error. Raises SpecError for a URI that pyarrow does not know or
@@ -44,7 +45,7 @@ def local_copy(where: str) -> Iterator[Path]:
         yield Path(where).resolve()
         return
     remote, name = _open_remote(where)
-    with tempfile.TemporaryDirectory(prefix="tidebench-") as root:
+    with tempfile.TemporaryDirectory(prefix="tidebench-", dir=scratch) as root:
         here = Path(root) / name
         with _store_errors(where):
             names = _remote_names(remote)
