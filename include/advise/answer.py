@@ -241,6 +241,9 @@ def advise(case: Case, folder: Path, report: Callable[[str], None] = lambda _: N
                 report(f"replayed {policy.name}")
             except ControllerFailed as error:
                 report(f"not ranked: {error}")
+            except BaseException:
+                pool.shutdown(cancel_futures=True)  # a full disk is told now, not after all of them
+                raise
     build_ranking(folder)
     return answer_of(case, folder, report)
 

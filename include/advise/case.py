@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -57,7 +57,7 @@ from include.experiment.prices.books import book_of, load_book
 from include.experiment.problems import registration_problems
 from include.files.inputs import input_text
 from include.files.plain_yaml import read_yaml
-from include.files.whole import read_json, write_bytes, write_json
+from include.files.whole import read_json, require_writable, write_bytes, write_json
 from include.model.billing import CloudPriceBook
 from include.model.errors import SpecError, StoreError, all_checked
 from include.model.host import PriceBook
@@ -159,7 +159,12 @@ def keep_case(request: AdviceRequest, folder: Path) -> Case:
 def keep(read: ReadRequest, folder: Path) -> Case:
     """The same of a request that was read."""
     request, recorded = read.request, read.recorded
-    case = _with_policies(request, recorded.job, read.untried)
+
+    def sizes() -> Sequence[int]:
+        require_writable(folder / AGAINST)  # before long work
+        return fixed_sizes(read.untried)
+
+    case = _with_policies(request, recorded.job, read.untried, sizes)
     kept = folder / "case"
     for name in ("measurements", "staged"):
         shutil.rmtree(folder / name, ignore_errors=True)
@@ -207,7 +212,7 @@ def open_case(folder: Path) -> Case:
         sizes = read_json(kept / _SIZES)
         errors = (kept / _ERRORS).read_text()
         untried = _untried(request, book, recorded, errors)
-        return _with_policies(request, recorded.job, untried, sizes)
+        return _with_policies(request, recorded.job, untried, lambda: sizes)
     except (SpecError, OSError, yaml.YAMLError, *DAMAGED) as error:
         problem = f"{kept} cannot be read ({error}); ask for the advice again"
         raise StoreError(problem) from error
@@ -294,16 +299,15 @@ def _counts(read: Readings) -> FloatArray:
 
 
 def _with_policies(
-    request: AdviceRequest, recording: Recording, untried: Case, sizes: Sequence[int] | None = None
+    request: AdviceRequest, recording: Recording, untried: Case, sizes: Callable[[], Sequence[int]]
 ) -> Case:
-    """The case with what is tried; ``sizes`` are the fixed sizes where they have been looked for
-    before."""
+    """The case with what is tried, of fixed ``sizes`` among others."""
     question, job, read = untried.question, untried.job, untried.read
     unrecorded = _unrecorded(recording, job)
     in_setting = partial(setting_under, job, read.load_per_s, question.conditions)
     policies = tried(
         question.conditions,
-        lambda: fixed_sizes(untried) if sizes is None else sizes,
+        sizes,
         settings=settings_of(
             job.quiet_lag_s * rate_at_half(job), by_operator=job.operators is not None
         )

@@ -40,13 +40,16 @@ def bound(
     folder of an experiment, the bounds of its complete runs are stored for the next report.
     """
     from include.experiment.run import resolve
+    from include.files.whole import require_writable
     from include.results.bounds.report import bounds_of, require_bounded, unbounded
-    from include.results.tables.covers import stored_runs, write_covers
+    from include.results.tables.covers import NAME, stored_runs, write_covers
     from include.results.tables.regret import regret_rows
 
     folder = experiment.resolve() if experiment.is_dir() else None
     if parts and folder is None:
         raise SpecError("--parts", ["give the folder of an experiment that was run"])
+    if folder:
+        require_writable(folder / NAME)
     runs = stored_runs(folder) if folder else [resolve(spec) for spec in runs_of(experiment)]
     if folder is None:
         require_bounded(runs)
@@ -67,9 +70,7 @@ def bound(
                 typer.echo(f"no bound of run {run.spec.run_id}: {reason}")
         regrets = list(regret_rows(folder, rows))
         write_covers(folder, rows, regrets)
-        typer.echo(
-            f"\nCovers: {experiment / 'bounds.json'}\nRegret: {command('report', experiment)}"
-        )
+        typer.echo(f"\nCovers: {experiment / NAME}\nRegret: {command('report', experiment)}")
         if parts:
             _say_parts(regrets)
 

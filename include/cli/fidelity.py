@@ -136,9 +136,10 @@ def fit_flink(
     The file names the runs that it was fitted to. `tidebench fidelity` with the same --fitted tests
     it on the others.
     """
-    from include.files.whole import write_bytes
+    from include.files.whole import require_writable, write_bytes
     from include.studies.fidelity.fit import as_yaml, fit
 
+    require_writable(out)
     root = folders[0].resolve().parent
     if elsewhere := [str(each) for each in folders if each.resolve().parent != root]:
         raise SpecError("fit-flink", [f"not beside {folders[0]}: {', '.join(elsewhere)}"])

@@ -21,6 +21,9 @@ from uuid import uuid4
 
 from include.model.errors import SetupError, StoreError
 
+BLOCK_BYTES = 4096
+"""A full disk takes a file without content."""
+
 
 def sibling(target: Path, purpose: str) -> Path:
     """A fresh hidden name beside ``target``, so that a rename stays on one file system."""
@@ -41,7 +44,7 @@ def new_file(path: Path) -> Iterator[Path]:
     """
     draft, placed = sibling(path, "draft"), False
     try:
-        with _writing(path):
+        with writing(path):
             if not path.parent.is_dir():
                 make_folder(path.parent)
             yield draft
@@ -54,7 +57,8 @@ def new_file(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def _writing(path: Path) -> Iterator[None]:
+def writing(path: Path) -> Iterator[None]:
+    """Raise SetupError, saying what to do, where the file cannot be written in the block."""
     try:
         yield
     except OSError as error:
@@ -68,11 +72,13 @@ def require_writable(path: Path) -> None:
     """Raise SetupError where no file can be written, before long work for one."""
     if path.is_dir():
         raise SetupError(f"{path} is a folder; name the file to write in it")
-    with _writing(path):
+    with writing(path):
         make_folder(path.parent)
         draft = sibling(path, "draft")
-        draft.touch()
-        draft.unlink()
+        try:
+            draft.write_bytes(bytes(BLOCK_BYTES))
+        finally:
+            draft.unlink(missing_ok=True)
 
 
 def write_synced(path: Path, content: bytes) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from include.advise.answer import advise
 from include.advise.bill import bound_of
 from include.advise.candidates import fixed
 from include.advise.case import WHAT_SCALED, keep_case, open_case, seeded
@@ -23,11 +24,12 @@ from include.advise.request import AdviceRequest
 from include.cli import app
 from include.experiment.spec import require_name
 from include.files.whole import write_json
-from include.model.errors import SpecError, StoreError
+from include.model.errors import SetupError, SpecError, StoreError
 from include.workloads.recordings import Recording
 from tests.advise.synthetic import case_of, small_request
 from tests.builders_prices import BOOK, write_book
 from tests.command_line import refused
+from tests.full_disk import no_file_above
 from tests.problems import problems_told
 
 
@@ -385,6 +387,27 @@ def test_a_folder_with_something_else_in_it_is_left_alone(
 
     assert [one for one in (tmp_path / "thesis").rglob("*") if one.is_file()] == [mine]
     assert mine.read_text() == "mine"
+
+
+def test_a_full_disk_is_told_before_anything_is_replayed(
+    tmp_path: Path, request_: AdviceRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("include.advise.case.fixed_sizes", None)  # whoever calls it fails
+    asked = "advise", request_.recording, "--objective", request_.objective
+    with no_file_above(1000):
+        assert "free some space" in refused(*asked, "--out", tmp_path / "out")
+
+
+def test_a_full_disk_is_told_at_the_first_policy_that_it_has_no_room_for(
+    tmp_path: Path, request_: AdviceRequest
+) -> None:
+    out = tmp_path / "out"
+    case = keep_case(request_, out)
+    taken = out / "measurements" / "001.json"
+    taken.mkdir(parents=True)
+    with pytest.raises(SetupError, match=r"001\.json cannot be written"):
+        advise(case, out)
+    assert len(list(taken.parent.iterdir())) < len(case.policies), "the last ones are not replayed"
 
 
 def test_an_advice_of_which_a_policy_was_not_replayed_is_not_ranked(

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from include.files.whole import new_folder, swap_in, write_bytes
+from include.files.whole import new_folder, require_writable, swap_in, write_bytes
 from include.model.errors import SetupError
 from tests.command_line import refused
+from tests.full_disk import no_file_above
 
 
 def test_a_file_is_replaced_and_nothing_else_stays(tmp_path: Path) -> None:
@@ -28,7 +29,12 @@ def test_a_file_that_cannot_be_replaced_leaves_no_draft(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "does",
-    [("calibrate",), ("backtest-errors", "none.yaml"), ("fidelity", "none", "--calibration", "x")],
+    [
+        ("calibrate",),
+        ("backtest-errors", "none.yaml"),
+        ("fit-flink", "none"),
+        ("fidelity", "none", "--calibration", "x"),
+    ],
 )
 def test_long_work_does_not_begin_for_a_file_that_cannot_be_written(
     tmp_path: Path, does: tuple[str, ...]
@@ -37,6 +43,15 @@ def test_long_work_does_not_begin_for_a_file_that_cannot_be_written(
     assert "name the file to write in it" in refused(*does, "--out", tmp_path)
     assert "is a file; name a folder" in refused(*does, "--out", tmp_path / "file" / "out.yaml")
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_full_disk_is_told_before_long_work(tmp_path: Path) -> None:
+    """It takes a file without content."""
+    with no_file_above(0), pytest.raises(SetupError, match="free some space"):
+        require_writable(tmp_path / "file")
+    with no_file_above(0):
+        assert "bounds.json cannot be written" in refused("bound", tmp_path)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_folder_takes_the_place_of_the_old_one(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from infra.airflow.processes import processes_of
 from tests.advise.synthetic import write_small_recording
 from tests.builders import run_spec
 from tests.command_line import said
+from tests.full_disk import no_file_above
 from tests.live.world import wait_until
 
 REPOSITORY = Path(__file__).parents[2]
@@ -111,6 +112,13 @@ def test_a_folder_that_comes_and_goes_is_made_again(tmp_path, monkeypatch):
 def test_what_is_in_the_place_of_the_folder_is_told(put, tmp_path):
     put(lock_of(tmp_path, "a run").parent)
     with pytest.raises(SetupError, match="cannot be written"), alone(tmp_path, "a run"):
+        pass
+
+
+def test_a_full_disk_takes_no_lock_and_nobody_waits_for_it(tmp_path):
+    with no_file_above(0), pytest.raises(SetupError, match="free some space"), alone(tmp_path, "a"):
+        pass
+    with alone(tmp_path, "a", wait_s=0.3):
         pass
 
 

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO
 
+from include.files.whole import writing
 from include.model.errors import SetupError, StoreError
 
 WAIT_S = 6 * 3600.0
@@ -82,27 +83,31 @@ def _acquired(path: Path, name: str, end_s: float) -> IO[str]:
         if _is_there(path, file):
             break
         file.close()
-    file.truncate(0)
-    json.dump({"pid": os.getpid(), "since": datetime.now(UTC).isoformat(" ", "seconds")}, file)
-    file.flush()
+    about = {"pid": os.getpid(), "since": datetime.now(UTC).isoformat(" ", "seconds")}
+    try:
+        with writing(path):
+            file.truncate(0)
+            json.dump(about, file)
+            file.flush()
+    except SetupError:
+        path.unlink(missing_ok=True)
+        with suppress(OSError):  # it would write what is left
+            file.close()
+        raise
     return file
 
 
 def _open_file(path: Path) -> IO[str]:
     tries = 0
-    while True:
-        tries += 1
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            return path.open("a+", encoding="utf-8")
-        except OSError as error:
-            gone = (FileNotFoundError, FileExistsError)  # whoever was through removes the folder
-            if isinstance(error, gone) and tries < TRIES:
-                continue
-            raise SetupError(
-                f"{path} cannot be written ({error.strerror}); make the folder writable, or name "
-                "another one (--root, --out, TIDEBENCH_DATA_ROOT)"
-            ) from error
+    with writing(path):
+        while True:
+            tries += 1
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                return path.open("a+", encoding="utf-8")
+            except (FileNotFoundError, FileExistsError):  # whoever was through removes the folder
+                if tries >= TRIES:
+                    raise
 
 
 def _is_there(path: Path, file: IO[str]) -> bool:
