@@ -86,8 +86,8 @@ def predictions(
     for case in sorted(measured.keys() & predicted.keys()):
         role = FITTED if case in fitted else HELD_OUT
         for name, figure in FIGURES.items():
-            if name not in measured[case]:  # it was measured before there was such a figure
-                continue
+            if not (name in measured[case] and name in predicted[case]):
+                continue  # nothing was completed, or it was measured before there was such a figure
             true, predicted_value = measured[case][name], predicted[case][name]
             error = figure.error(predicted_value, true)
             holds = figure.holds(error)
@@ -150,7 +150,8 @@ def recommendations(rows: Sequence[Prediction]) -> Iterator[Promise]:
         known = [
             _promise(of[SHARE], of[COST], share_margin, cost_margin)
             for of in controllers.values()
-            if (share_margin := margin(of[SHARE])) is not None
+            if {SHARE, COST} <= of.keys()
+            and (share_margin := margin(of[SHARE])) is not None
             and (cost_margin := margin(of[COST])) is not None
         ]
         if len(known) < 3:

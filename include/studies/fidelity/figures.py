@@ -71,7 +71,8 @@ def figures_of(root: Path, runs: list[RunSpec]) -> dict[str, dict[str, float]]:
     Instances and lag are means and percentiles over the readings of the monitor, which are evenly
     spaced; instances are those that take items, of all operators. A scaling is a time at which a
     decision starts, stops or moves instances. Costs are those of the price book that ``outcomes``
-    is about. A run that the checks left out is not in the result.
+    is about. A figure that a run has not, as the age of a run that completed nothing, is not in the
+    result, nor is a run that the checks left out.
     """
     folder = root / runs[0].experiment
     outcomes = {row["run"]: row for row in read_staged(folder, "outcomes")}
@@ -89,7 +90,8 @@ def figures_of(root: Path, runs: list[RunSpec]) -> dict[str, dict[str, float]]:
             continue
         lag, store = waiting[run.run_id], store_of(run, root)
         bill = bills[run.run_id, outcome["resource_cost"], outcome["strict_total_cost"]]
-        by_run[run.run_id] = {
+        age_ms = outcome["age_p95_ms"]
+        figures = {
             "instances_mean": float(np.mean(ready[run.run_id])),
             "scalings": float(_scalings(store)),
             "job_starts": float(_job_starts(store)),
@@ -99,11 +101,12 @@ def figures_of(root: Path, runs: list[RunSpec]) -> dict[str, dict[str, float]]:
             "end_to_end_percent": outcome["end_to_end_near_real_time_compliance_percent"],
             "waiting_mean_items": float(np.mean(lag)),
             "waiting_p95_items": float(np.percentile(lag, 95)),
-            "age_p95_s": outcome["age_p95_ms"] / 1000,
+            "age_p95_s": None if age_ms is None else age_ms / 1000,
             "resource_cost": outcome["resource_cost"],
             "strict_total_cost": outcome["strict_total_cost"],
             "end_to_end_total_cost": bill["end_to_end_relaxed_total_cost"],
         }
+        by_run[run.run_id] = {name: value for name, value in figures.items() if value is not None}
     return by_run
 
 

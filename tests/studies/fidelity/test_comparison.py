@@ -91,6 +91,8 @@ def test_a_margin_is_of_other_seeds_and_never_of_the_run_itself():
     assert {one.seed: one.promised_percent for one in made} == {801: 88.0, 802: 80.0}
     alone = {case: figures for case, figures in measured.items() if case[-1] == 801}
     assert not list(recommendations(rows_of(alone, predicted, seeds=())))
+    none_due = {case: {COST: 50.0} if case[1] == "a" else measured[case] for case in cases}
+    assert not list(recommendations(rows_of(none_due, predicted, seeds=()))), "two have a share"
 
 
 def test_tau_is_that_of_the_means_over_seeds():

@@ -18,6 +18,7 @@ from include.model.errors import SpecError, StoreError
 from include.runs.measurements.store import to_arrow
 from include.runs.stages import run_all, store_of
 from include.studies.fidelity import figures
+from include.studies.fidelity.comparison import predictions
 from include.studies.fidelity.fit import as_yaml, fit
 from include.studies.fidelity.measure import why_unsound
 from include.testbeds.virtual.calibration import PARAMETERS, VirtualCalibration
@@ -200,27 +201,47 @@ def test_a_run_counts_unless_hosts_were_lost_that_nobody_asked_to_lose(
         assert why_unsound(run, root) == "2 x host_lost, 1 x provider_restarted"
 
 
-def test_costs_are_those_of_the_price_book_that_the_run_planned_with(
-    measured: tuple[Run, Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def figures_when(
+    measured: tuple[Run, Path], monkeypatch: pytest.MonkeyPatch, **changes: float | None
+) -> Mapping[str, float]:
+    """Figures of the run with made-up tables; ``changes`` are columns of ``outcomes``."""
     run, root = measured
     name = run.spec.run_id
     levels = ("real_time", "near_real_time", "relaxed")
     outcome = {f"strict_{level}_compliance_percent": 90.0 for level in levels}
     outcome |= {"end_to_end_near_real_time_compliance_percent": 80.0, "age_p95_ms": 2000.0}
+    outcome |= {"resource_cost": 7.0, "strict_total_cost": 8.0}
     bills = [
         {"run": name, "resource_cost": 7.0, "strict_relaxed_total_cost": total,
          "end_to_end_relaxed_total_cost": total + 1} for total in (9.0, 8.0, 10.0)
     ]  # fmt: skip
     staged = {
-        "outcomes": [{"run": name, "resource_cost": 7.0, "strict_total_cost": 8.0, **outcome}],
+        "outcomes": [{"run": name, **outcome, **changes}],
         "cost": bills,
         "timeline": [{"run": name, "ready_instances": 2, "waiting_items": n} for n in (4, 6)],
     }
     monkeypatch.setattr(figures, "read_staged", lambda folder, table: staged[table])
-    figure = figures.figures_of(root, [run.spec])[name]
+    return figures.figures_of(root, [run.spec])[name]
+
+
+def test_costs_are_those_of_the_price_book_that_the_run_planned_with(
+    measured: tuple[Run, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    figure = figures_when(measured, monkeypatch)
     assert figure["end_to_end_total_cost"] == 9.0
     assert (figure["end_to_end_percent"], figure["waiting_mean_items"]) == (80.0, 5.0)
+
+
+def test_a_run_that_completed_nothing_has_no_age_to_predict(
+    measured: tuple[Run, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = figures_when(measured, monkeypatch)
+    stuck = figures_when(measured, monkeypatch, age_p95_ms=None)
+    assert whole.keys() - stuck.keys() == {"age_p95_s"}
+    case = ("walk", "tide", 802)
+    for pair in (whole, stuck), (stuck, whole), (stuck, stuck):
+        rows = predictions("known", *({case: each} for each in pair), fitted=())
+        assert {row.figure for row in rows} == stuck.keys()
 
 
 def test_runs_that_cannot_be_fitted_together_are_named(measured: tuple[Run, Path]) -> None:
