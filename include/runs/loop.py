@@ -113,7 +113,8 @@ class Loop:
 def _ticks(
     who: str, interval_s: float, start_s: float, end_s: float
 ) -> Iterator[tuple[float, str]]:
-    tick = math.ceil(start_s / interval_s - 1e-9)
+    # However long the interval, tick 0 is at second 0 only.
+    tick = max(math.ceil(start_s / interval_s - 1e-9), int(start_s > 0))
     while tick * interval_s < end_s:
         yield tick * interval_s, who
         tick += 1

@@ -123,3 +123,12 @@ def test_a_summary_says_what_stands_at_the_end():
     assert summary["hosts"] == len(stands.hosts) > 0
     assert summary["instances"] == len(stands.instances) > 0
     assert sum(sample.arrived_items for sample in stands.operators.values()) > 0, "nobody took them"
+
+
+@pytest.mark.parametrize("interval_s", [1e12, 1e300])
+def test_an_interval_beyond_the_run_is_one_decision_at_its_begin(interval_s):
+    controller = {"name": "threshold", "interval_s": interval_s}
+    session, observations = opened(a_run(controller, "manufacturing", "stepwise"))
+    for start_s in range(0, END_S, WINDOW_S):
+        measured(session, start_s, start_s + WINDOW_S)
+    assert [observation.now_s for observation in observations] == [0]
