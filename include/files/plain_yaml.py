@@ -54,6 +54,14 @@ class _Plain(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[mis
             _refuse_more(len(node.value))
 
 
+def _whole(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> int:
+    """A number that messages can show. Raises ValueError for others, also in hexadecimal digits."""
+    number: int = loader.construct_yaml_int(node)
+    str(number)
+    return number
+
+
+_Plain.add_constructor(f"{_TAG}int", _whole)
 _Plain.add_constructor(f"{_TAG}timestamp", yaml.SafeLoader.construct_yaml_str)
 for _kind in ("binary", "set", "omap", "pairs"):
     _Plain.add_constructor(f"{_TAG}{_kind}", yaml.SafeLoader.construct_undefined)

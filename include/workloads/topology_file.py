@@ -18,6 +18,8 @@ from pydantic import (
 from include.model.topology import Edge
 
 MOST = 10**9
+LEAST_SHARES = 1e-6
+"""Of CPU: far fewer are rounded to none at all."""
 
 
 def spelled(pattern: str, how: str) -> AfterValidator:
@@ -95,7 +97,7 @@ class OperatorFile(Bounded, Strict):
 
     label: str
     slo_ms: Positive
-    cpu_shares: Positive
+    cpu_shares: Annotated[float, Field(ge=LEAST_SHARES)]
     memory_mb: Positive
     storage_mb: NotNegative = 0.0
     stateful: bool = False

@@ -57,6 +57,14 @@ def test_a_long_text_may_be_as_deep_as_a_short_one() -> None:
     assert read_yaml(deep + "\n# " + "x" * 20_000) == json.loads(deep)
 
 
+@pytest.mark.parametrize("number", ["1" * 5000, "0x" + "f" * 5000])
+def test_a_number_that_no_message_can_show_is_refused(number: str, tmp_path: Path) -> None:
+    spec = tmp_path / "mine.yaml"
+    spec.write_text(f"{{name: mine, controllers: btu, patterns: constant, max_hosts: {number}}}")
+    with pytest.raises(SpecError, match="not readable as YAML: Exceeds the limit"):
+        runs_in_file(spec)
+
+
 @pytest.mark.parametrize("content", [b"\xff\xfe\x00", b"name: [", b"!!binary aGVsbG8="])
 def test_files_that_are_no_text_or_no_yaml_are_named(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "mine.yaml"

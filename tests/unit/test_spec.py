@@ -150,7 +150,8 @@ edges: [{from: S, to: A}, {from: A, to: B}]
     [
         ("{from: A, to: B}", "{from: A, to: B}, {from: B, to: A}", "form a cycle; a topology must"),
         ("memory_mb: 400", "memory_mb: 40000", "fits no host: an instance reserves"),
-        ("cpu_shares: 100", "cpu_shares: -2", "A.cpu_shares: input should be greater than 0"),
+        ("cpu_shares: 100", "cpu_shares: -2", "A.cpu_shares: input should be greater than or"),
+        ("cpu_shares: 100", "cpu_shares: 5.0e-324", "cpu_shares: input should be greater than or"),
         ("memory_mb: 400", "memory_mb: -4", "memory_mb: input should be greater than 0"),
         (", service_ms: 50", "", "has no service_ms"),
         ("{from: A, to: B}", "{from: A, to: B, out: 1/0}", "whole numbers of at least 1"),
