@@ -31,7 +31,8 @@ MODULES = [
     for module in pkgutil.iter_modules(tide.__path__)
 ]
 NO_CHOICE = {
-    "setting", "interval_s", "end_to_end", "FIRST", "MOST_CARE", "ROUNDING_S", "TURNS", "MORE",
+    "setting", "interval_s", "end_to_end", "FIRST", "MOST_CARE", "ROUNDING_S",
+    "TURNS", "MORE", "AT_ONCE",
 }  # fmt: skip
 """What a run is about; a value above all others, a bound of an option, a tolerance, and how much is
 computed at once."""
