@@ -39,10 +39,10 @@ Share = Annotated[float, Field(ge=0, le=1)]
 Name = Annotated[str, spelled("[a-z0-9_]+", "use small letters, digits and _")]
 
 
-class Strict(BaseModel):
-    """Refuses unknown fields, ``yes`` for a number, and numbers that are not finite."""
+class Plain(BaseModel):
+    """Refuses ``yes`` for a number, and numbers that are not finite."""
 
-    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(allow_inf_nan=False)
 
     @field_validator("*", mode="before")
     @classmethod
@@ -54,10 +54,14 @@ class Strict(BaseModel):
         return value
 
 
-class Bounded(BaseModel):
-    """Refuses numbers that are not finite, or above MOST."""
+class Strict(Plain):
+    """Refuses unknown fields, too."""
 
-    model_config = ConfigDict(allow_inf_nan=False)
+    model_config = ConfigDict(extra="forbid")
+
+
+class Bounded(Plain):
+    """Refuses numbers above MOST, too."""
 
     @field_validator("*")
     @classmethod

@@ -101,6 +101,7 @@ def test_a_key_that_stands_twice_is_an_error_wherever_it_stands(tmp_path):
         "controllers: btu, hosts: true",
         "controllers: btu, seeds: [1, true]",
         "controllers: {name: threshold, scale_up_above_items: true}",
+        "controllers: btu, faults: {host_boot_failure: true}",
     ],
 )
 def test_yes_is_no_number(field, tmp_path):
