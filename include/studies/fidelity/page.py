@@ -190,15 +190,18 @@ def _tau_cell(order: Order | None) -> str:
 
 
 def _recommendations(made: Sequence[Promise]) -> Iterator[str]:
-    promised = [one for one in made if one.controller is not None]
+    promised = [promise for promise in made if promise.controller is not None]
     if not promised:
         yield "None yet.\n"
         return
-    for by in dict.fromkeys(one.by for one in promised):
-        own = [one for one in promised if one.by == by]
-        shares, costs = (sum(one.share_holds for one in own), sum(one.cost_holds for one in own))
-        none = sum(one.by == by for one in made) - len(own)
-        runs = len({(one.load, one.seed, one.controller) for one in own})
+    for by in dict.fromkeys(promise.by for promise in promised):
+        own = [promise for promise in promised if promise.by == by]
+        shares, costs = (
+            sum(promise.share_holds for promise in own),
+            sum(promise.cost_holds for promise in own),
+        )
+        none = sum(promise.by == by for promise in made) - len(own)
+        runs = len({(promise.load, promise.seed, promise.controller) for promise in own})
         yield (
             f"**{by}**: {len(own)} recommendations, tried in {runs} runs; {shares} held the share "
             f"and {costs} the range of the cost. For {none} no controller was sure.\n"
@@ -206,8 +209,10 @@ def _recommendations(made: Sequence[Promise]) -> Iterator[str]:
     titles = "asked, % | promised | measured | hosts, cost | measured"
     yield f"| predicted by | load | seed | controller | {titles} |"
     yield "|---|---|--:|---|---|--:|--:|---|--:|"
-    short = short_names({one.load: one.load.split()[0] for one in promised})
-    names = short_names({str(one.controller): str(one.controller).split()[0] for one in promised})
+    short = short_names({promise.load: promise.load.split()[0] for promise in promised})
+    names = short_names(
+        {str(promise.controller): str(promise.controller).split()[0] for promise in promised}
+    )
     for (by, load, seed, name), promises in gathered(
         ((promise.by, promise.load, promise.seed, str(promise.controller)), promise)
         for promise in promised
