@@ -103,11 +103,14 @@ def decide(
     setting: Setting = SETTING,
     paused_s: float = 0.0,
     job_paused_s: float = 0.0,
+    job_changes: int = 2,
+    job_started_s: float = 0.0,
     unpaused: Collection[str] = (),
     **options: float,
 ) -> Decision:
     """``paused_s``: how long a change of each operator but the ``unpaused`` stopped it;
-    ``job_paused_s``: what each of two starts of the job took, if it starts as a whole."""
+    ``job_paused_s``: what each of ``job_changes`` starts of the job took, the last at
+    ``job_started_s``, if it starts as a whole."""
     samples = [
         structs.replace(
             a_sample(name, (waiting or {}).get(name, 0)),
@@ -119,9 +122,10 @@ def decide(
     given_share = [structs.replace(instance, cpu_share=0.5) for instance in running]
     observation = replace(
         an_observation(operators=samples, hosts=hosts, running=given_share),
-        job_starts=3,
-        job_changes=2,
-        job_paused_in_all_s=2 * job_paused_s,
+        job_started_s=job_started_s,
+        job_starts=job_changes + 1,
+        job_changes=job_changes,
+        job_paused_in_all_s=job_changes * job_paused_s,
         operator_pauses={
             name: (0, 0.0) if name in unpaused else (1, paused_s) for name in FLOW.names
         },

@@ -184,6 +184,25 @@ class TestWhatAPauseOfTheJobCosts:
         decided = decide(remembered(), [a_host()], ONE_EACH, {"O2": 60}, job_paused_s=paused_s)
         assert bool(actions_of(decided, StartInstance)) == changes
 
+    @pytest.mark.parametrize(
+        ("job_changes", "job_started_s", "changes"),
+        [(2, 3590.0, True), (120, 3590.0, False), (120, 3400.0, True)],
+    )
+    def test_a_change_lasts_as_long_as_others_or_as_the_last_one_has(
+        self, job_changes: int, job_started_s: float, changes: bool
+    ) -> None:
+        """At second 3600, 120 changes lasted 30 s on average; the last has for 10 s or for 200."""
+        decided = decide(
+            remembered(),
+            [a_host()],
+            ONE_EACH,
+            {"O2": 60},
+            job_paused_s=9.0,
+            job_changes=job_changes,
+            job_started_s=job_started_s,
+        )
+        assert bool(actions_of(decided, StartInstance)) == changes
+
 
 @pytest.mark.parametrize(
     ("seeds", "of", "pause", "counted"),

@@ -216,14 +216,20 @@ class Tide:
         return memory, replace(load, reserve=reserve_of(memory, self._flow), counts=counts)
 
     def _pauses(self, load: Load, observation: Observation) -> Pauses:
-        """What a change stops: as seen so far, of operators and of the job."""
+        """What a change stops, and how long it lasts: as seen so far, of operators and of the job.
+
+        A change lasts as long as those before it did, or as the last one has lasted by now: first
+        changes that come at once do not rule out those of a calm job.
+        """
         changes = observation.job_changes
+        since_s = observation.now_s - observation.job_started_s
+        lasted_s = max(observation.now_s / changes, since_s) if changes else LASTS_S
         return Pauses(
             load.rate_per_s,
             load.waiting,
             pauses_of(self._flow.names, observation.operator_pauses),
             observation.job_paused_in_all_s / changes if changes else 0.0,
-            min(LASTS_S, observation.now_s / changes) if changes else LASTS_S,
+            min(LASTS_S, lasted_s),
         )
 
     def _loss(self, load: Load) -> Loss:
