@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
 from copy import copy
 from dataclasses import dataclass
 
@@ -13,6 +13,9 @@ from include.controllers.bulk_placement import BulkPlacement, with_place
 from include.controllers.host_selection import CACHE_FACTOR, uncached, uncached_of_one
 from include.model.host import Capacity
 from include.model.topology import Operator
+
+Ranking = Callable[[NDArray[np.float64], Operator], NDArray[np.float64]]
+"""Suitability of hosts for an operator, as :func:`uncached`."""
 
 FEW = 12
 """Up to this many hosts a loop ranks faster than numpy."""
@@ -66,9 +69,10 @@ class FreeCapacities(MutableMapping[str, FreeCapacity]):
         self._gone: frozenset[str] = frozenset()
         self._booting: NDArray[np.intp] | None = None
         self._changed: list[int] = []
-        self._uncached: dict[tuple[float, float], tuple[NDArray[np.float64], int]] = {}
-        """By size of an operator: suitability of every host without its image, and how many
-        entries of ``_changed`` it includes. Copies share the arrays; they are never written to."""
+        self._uncached: dict[tuple[float, float, Ranking], tuple[NDArray[np.float64], int]] = {}
+        """By size of an operator and ranking: suitability of every host without its image, and how
+        many entries of ``_changed`` it includes. Copies share the arrays; they are never written
+        to."""
 
     def copy(self) -> FreeCapacities:
         self._with_image("")  # computed here once, not in every copy
@@ -168,18 +172,19 @@ class FreeCapacities(MutableMapping[str, FreeCapacity]):
         self,
         op: Operator,
         cache_factor: float = CACHE_FACTOR,
+        rank: Ranking = uncached,
         *,
         only_up: bool = False,
         leaving: str | None = None,
     ) -> HostChoice | None:
         """The lowest suitability that is not negative; the host leased first wins a tie.
 
-        With ``only_up`` hosts that boot do not count, and ``leaving`` never does. None when the
-        instance fits nowhere.
+        ``rank`` computes it without the image. With ``only_up`` hosts that boot do not count, and
+        ``leaving`` never does. None when the instance fits nowhere.
         """
         if not self.place:
             return None
-        values = self._without_image(op)
+        values = self._without_image(op, rank)
         out = self._places_that_boot() if only_up else _NOWHERE
         if len(out) or leaving in self.place:
             values = values.copy()
@@ -224,17 +229,17 @@ class FreeCapacities(MutableMapping[str, FreeCapacity]):
         )
         return fits
 
-    def _without_image(self, op: Operator) -> NDArray[np.float64]:
+    def _without_image(self, op: Operator, rank: Ranking) -> NDArray[np.float64]:
         """Algorithm 2 on every host as if none had the image; infinite where there is no room."""
-        size = (op.cpu_cores, op.memory_mb)
+        size = (op.cpu_cores, op.memory_mb, rank)
         values, counted = self._uncached.get(size, (None, 0))
         if values is None:
-            values = uncached(self._numbers, op)
+            values = rank(self._numbers, op)
         elif counted < len(self._changed):
             at = self._changed[counted:]
             values = values.copy()
-            if len(at) > FEW:
-                values[at] = uncached(self._numbers[:, at], op)
+            if len(at) > FEW or rank is not uncached:
+                values[at] = rank(self._numbers[:, at], op)
             else:
                 for place in at:
                     values[place] = uncached_of_one(op, *self._numbers[:4, place].tolist())

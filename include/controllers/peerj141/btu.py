@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,7 @@ from include.controllers.peerj141.upscaling import (
     SCALING_THRESHOLD_ITEMS,
     UpTrigger,
     in_seeded_order,
+    predicted_duration_ms,
     up_trigger,
 )
 from include.controllers.plan import Plan
@@ -77,6 +78,7 @@ class Standings:
     slos_ms: NDArray[np.float64]
     waiting_items: NDArray[np.int64]
     scalings_before: NDArray[np.int64]
+    scalings_of_hosts: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,6 +102,9 @@ class Btu:
     release_guard_s: float = 180.0
     upscale_first: bool = True
     keeps_guarded: bool = False
+
+    predict = staticmethod(predicted_duration_ms)
+    """The next duration after some, in ms."""
 
     def problems(self) -> Iterator[str]:
         if not 0 < self.cache_factor <= 1:
@@ -131,7 +136,7 @@ class Btu:
         if not self.upscale_first:
             self._scale_up(plan, needs, spare)
         plan.keep_leases(self.interval_s)
-        return remembered(memory, plan), plan.decision(self._why_wait(observation))
+        return self.remembered(memory, plan), plan.decision(self._why_wait(observation))
 
     def needs(self, plan: Plan, observation: Observation) -> dict[str, Need]:
         """Algorithm 1 for every operator the monitor could read, in seeded random order."""
@@ -144,12 +149,16 @@ class Btu:
                 continue
             trigger = self.trigger(sample, op)
             if trigger.upscaling:
-                twice = sample.waiting_items > TWICE_ABOVE_ITEMS
-                needs[name] = Need(2 if twice else 1, trigger.why)
+                needs[name] = Need(2 if self.twice(sample, op) else 1, trigger.why)
         return needs
 
+    def twice(self, sample: OperatorSample, op: Operator) -> bool:
+        """Whether the operator gets two instances at once (BTU-TWICE)."""
+        return sample.waiting_items > TWICE_ABOVE_ITEMS
+
     def trigger(self, sample: OperatorSample, op: Operator) -> UpTrigger:
-        return up_trigger(sample, op.slo_ms, self.scaling_threshold_items, self.observations)
+        above, last = self.scaling_threshold_items, self.observations
+        return up_trigger(sample, op.slo_ms, above, last, self.predict)
 
     def standings(
         self, observation: Observation, memory: BtuMemory, needs: Mapping[str, Need]
@@ -188,7 +197,8 @@ class Btu:
     def utilities(self, plan: Plan, standings: Standings) -> dict[str, float]:
         """Positive utilities (Algorithm 3) after the steps of the plan, in topology order."""
         scalings = standings.scalings_before + plan.scalings
-        among = self.all_operators(plan.counts, int(scalings.sum()))
+        in_all = int(scalings.sum()) + standings.scalings_of_hosts
+        among = self.all_operators(plan.counts, in_all)
         values = UTILITIES[self.formula](
             Candidate(
                 instances=plan.counts[standings.places],
@@ -202,6 +212,14 @@ class Btu:
         )
         both = zip(standings.names, values.tolist(), strict=True)
         return {name: value for name, value in both if value > 0}
+
+    def remembered(self, memory: BtuMemory, plan: Plan) -> BtuMemory:
+        """Add the scalings of this decision to the memory."""
+        scalings = dict(memory.scalings)
+        for name, count in sorted(plan.scaled().items()):
+            scalings[name] = scalings.get(name, 0) + count
+        upscaled_s = {**memory.upscaled_s, **dict.fromkeys(sorted(plan.started), plan.now_s)}
+        return replace(memory, scalings=scalings, upscaled_s=upscaled_s)
 
     def all_operators(self, instances: NDArray[np.int64], scalings: int) -> AllOperators:
         """Minimum and maximum of o_# and the sum of o_s, as Algorithm 3 reads them."""
@@ -260,12 +278,3 @@ class Btu:
             f"{len(observation.hosts)} has to be decided on now"
         )
         return Why(Reason.NOTHING_TO_DO, sentence)
-
-
-def remembered(memory: BtuMemory, plan: Plan) -> BtuMemory:
-    """Add the scalings of this decision to the memory."""
-    scalings = dict(memory.scalings)
-    for name, count in sorted(plan.scaled().items()):
-        scalings[name] = scalings.get(name, 0) + count
-    upscaled_s = {**memory.upscaled_s, **dict.fromkeys(sorted(plan.started), plan.now_s)}
-    return BtuMemory(scalings, upscaled_s)

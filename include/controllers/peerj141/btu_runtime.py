@@ -10,7 +10,7 @@ from msgspec import structs
 from numpy.typing import NDArray
 
 from include.controllers.peerj141 import rounds
-from include.controllers.peerj141.btu import TWICE_ABOVE_ITEMS, Btu, BtuMemory, remembered
+from include.controllers.peerj141.btu import TWICE_ABOVE_ITEMS, Btu, BtuMemory
 from include.controllers.peerj141.procedures import Spare, btu_ends, most_suitable
 from include.controllers.peerj141.reclaim import AllOperators, record_highs
 from include.controllers.peerj141.rounds import Round, leased, until_a_lease
@@ -61,7 +61,7 @@ class BtuRuntime(Btu):
     def decide(self, memory: BtuMemory, observation: Observation) -> tuple[BtuMemory, Decision]:
         """As in the paper, but with the queue lengths that ``Monitor`` reads."""
         counted = self._of_broker(observation)
-        if isinstance(memory, RoundMemory):
+        if self.boot_blocks and isinstance(memory, RoundMemory):
             return self._go_on(memory, counted)
         return super().decide(memory, counted)
 
@@ -74,7 +74,7 @@ class BtuRuntime(Btu):
         }
         return replace(observation, operators=operators)
 
-    def _go_on(self, memory: RoundMemory, observation: Observation) -> tuple[RoundMemory, Decision]:
+    def _go_on(self, memory: RoundMemory, observation: Observation) -> tuple[BtuMemory, Decision]:
         """Scale operators up until a host is leased; hosts retire after the last operator.
 
         ``ReasonerBTU``, lines 111 to 249: the order is drawn as a round starts, and each operator
@@ -102,8 +102,8 @@ class BtuRuntime(Btu):
             self._retire(plan, observation, spare)
             plan.keep_leases(self.round_s)
             current = current.end()
-        after = remembered(memory, plan)
-        return RoundMemory(after.scalings, after.upscaled_s, current), plan.decision(rounds.NOTHING)
+        after = replace(memory, round=current)
+        return self.remembered(after, plan), plan.decision(rounds.NOTHING)
 
     def trigger(self, sample: OperatorSample, op: Operator) -> UpTrigger:
         """A queue above TWICE_ABOVE_ITEMS suffices, late or not (BTU-TWICE)."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
@@ -30,13 +30,18 @@ def up_trigger(
     slo_ms: float,
     scaling_threshold_items: int = SCALING_THRESHOLD_ITEMS,
     observations: int = OBSERVATIONS,
+    predict: Callable[[Sequence[float]], float] | None = None,
 ) -> UpTrigger:
-    """Algorithm 1, upTrigger(o, N). Without a recorded duration nothing is late."""
+    """Algorithm 1, upTrigger(o, N). Without a recorded duration nothing is late.
+
+    ``predict`` is :func:`predicted_duration_ms` unless told otherwise.
+    """
     duration_ms = sample.duration_ms  # o_d
     if duration_ms is None:
         sentence = f"{sample.operator} has recorded no duration yet"
         return UpTrigger(False, Why(Reason.NO_MEASUREMENT, sentence))
-    predicted_ms = predicted_duration_ms(sample.durations_ms[-observations:])
+    predict = predict or predicted_duration_ms
+    predicted_ms = predict(sample.durations_ms[-observations:])
     if duration_ms > slo_ms:  # lines 2-4
         sentence = f"{sample.operator} is late: {duration_ms:.0f} ms > {slo_ms:.0f} ms"
         late = Why(Reason.SLO_VIOLATED, sentence)

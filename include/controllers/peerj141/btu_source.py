@@ -1,0 +1,214 @@
+"""The BTU-based controller with every rule of the authors' runtime, also those read late."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from include.controllers.peerj141.btu import BtuMemory, Need, Standings
+from include.controllers.peerj141.btu_runtime import BtuRuntime, RoundMemory
+from include.controllers.peerj141.procedures import Spare, btu_ends, most_suitable
+from include.controllers.peerj141.reclaim import record_highs
+from include.controllers.peerj141.upscaling import OBSERVATIONS
+from include.controllers.placement import HostChoice
+from include.controllers.plan import Plan
+from include.model.decision import (
+    Decision,
+    LeaseHost,
+    MigrateInstance,
+    ProlongLease,
+    Reason,
+    ReleaseHost,
+    Why,
+)
+from include.model.observation import HostSample, InstanceSample, Observation, OperatorSample
+from include.model.topology import Operator
+
+MOST_STOPS = 2
+"""Instances of one operator that make room for another: ``selectSuitableDockerHost``, line 334."""
+NO_LOAD_ABOVE = 5.0
+"""Utility from which instances move although not all find a place: ``simulateMigration``, 290."""
+ROWS_OF_A_MOVE = 3
+"""``ScalingActivity``: a migration is saved beside a scaleup and a scaledown (line 231 to 233)."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceMemory(RoundMemory):
+    """``scalings`` are rows of ``ScalingActivity`` by operator; also those about hosts."""
+
+    of_hosts: int = 0
+
+
+def through_the_origin(durations_ms: Sequence[float]) -> float:
+    """``SimpleRegression(false)`` of five durations or fewer at 6, the latest of them at 4.
+
+    ``Monitor.upscalingDuration``, lines 114 to 125. A constant duration predicts twice itself.
+    """
+    places = range(OBSERVATIONS - len(durations_ms), OBSERVATIONS)
+    product = sum(place * each for place, each in zip(places, durations_ms, strict=True))
+    return 6 * product / sum(place**2 for place in places)
+
+
+def by_free_cpu(numbers: NDArray[np.float64], op: Operator) -> NDArray[np.float64]:
+    """Algorithm 2 in whole numbers of memory: what is left of it is 0 hosts, so CPU decides.
+
+    ``numbers`` and the result as those of :func:`uncached`. No image matters: a new
+    ``DockerContainer`` has none.
+    """
+    total_cpu_cores, _, cpu_cores, memory_mb = numbers[:4]
+    threshold = np.minimum(cpu_cores / op.cpu_cores, memory_mb // op.memory_mb)
+    fits = threshold >= 1
+    difference = (cpu_cores - op.cpu_cores) / total_cpu_cores
+    return np.where(fits, difference / np.where(fits, threshold, 1.0), np.inf)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BtuSource(BtuRuntime):
+    """``btu-runtime`` with all of ``ReasonerBTU``, ``ReasonerUtility`` and ``Monitor``.
+
+    visp-streaming/runtime c3f9999; each method says what it adds. Where ``startVM`` would wait
+    until the new host of an instance that moves is up, the instance stays and its host is kept.
+    """
+
+    penalty_per_item: float = 0.01
+
+    predict = staticmethod(through_the_origin)
+
+    def initial_memory(self) -> BtuMemory:
+        """The first deployment saves a row for every operator, and counts as its upscaling."""
+        first = self.initial_instances()
+        return SourceMemory(dict(first), dict.fromkeys(first, 0.0))
+
+    def decide(self, memory: BtuMemory, observation: Observation) -> tuple[BtuMemory, Decision]:
+        """Also counts what is saved about hosts and moves; a move counts as an upscaling."""
+        after, decision = super().decide(memory, observation)
+        kinds = Counter(type(action) for action in decision.actions)
+        moved = Counter(
+            observation.instances[action.instance].operator
+            for action in decision.actions
+            if isinstance(action, MigrateInstance)
+        )
+        scalings = Counter(after.scalings)
+        for name, times in sorted(moved.items()):
+            scalings[name] += ROWS_OF_A_MOVE * times
+        upscaled_s = after.upscaled_s | dict.fromkeys(sorted(moved), observation.now_s)
+        after = replace(after, scalings=dict(scalings), upscaled_s=upscaled_s)
+        if isinstance(after, SourceMemory):
+            of_hosts = sum(kinds[kind] for kind in (LeaseHost, ProlongLease, ReleaseHost))
+            after = replace(after, of_hosts=after.of_hosts + of_hosts)
+        return after, decision
+
+    def twice(self, sample: OperatorSample, op: Operator) -> bool:
+        """Only if it is late now: ``Monitor.upscalingDuration``, line 101."""
+        late = sample.duration_ms is not None and sample.duration_ms > op.slo_ms
+        return late and super().twice(sample, op)
+
+    def standings(
+        self, observation: Observation, memory: BtuMemory, needs: Mapping[str, Need]
+    ) -> Standings:
+        """An operator that needs an instance may give one, and rows about hosts count."""
+        standings = super().standings(observation, memory, {})
+        of_hosts = memory.of_hosts if isinstance(memory, SourceMemory) else 0
+        return replace(standings, scalings_of_hosts=of_hosts)
+
+    def utilities(self, plan: Plan, standings: Standings) -> dict[str, float]:
+        """Without operators that were scaled up a moment ago, in this decision."""
+        every = super().utilities(plan, standings)
+        return {name: value for name, value in every.items() if name not in plan.started}
+
+    def counted(self, utilities: Mapping[str, float]) -> Mapping[str, float]:
+        """A ``TreeMap``: the first by name gives first, not the best."""
+        return dict(sorted(record_highs(utilities).items()))
+
+    def start_one(self, plan: Plan, op: Operator, why: Why, spare: Spare) -> None:
+        """If no host has room, stop instances until one has, and lease a host all the same."""
+        choice = self._suitable(plan, op)
+        if choice is not None:
+            plan.start(op.name, choice.host, why + most_suitable(choice))
+            return
+        if not plan.fits_an_empty_host(op):
+            return
+        self._make_room(plan, op, spare)
+        handle = plan.lease(Why(Reason.NO_CAPACITY, f"{why}; no host has room"))
+        plan.start(op.name, handle, why + "; on the new host")
+
+    def retire_one(self, plan: Plan, host: HostSample, spare: Spare) -> None:
+        """Simulate the moves first; what makes room for a move is done all the same."""
+        ends = btu_ends(plan, host)
+        if plan.is_given_work(host.host):
+            detail = f"{ends}, and it has just been given an instance"
+            plan.prolong(host, Why(Reason.HOST_NEEDED, detail))
+            return
+        here, utilities = plan.on_host(host.host), spare(plan)
+        for instance in here:
+            if instance.operator in utilities and plan.may_stop(instance):
+                utility = utilities[instance.operator]
+                detail = f"; {instance.operator} has utility {utility:.2f}"
+                plan.stop(instance, ends + detail, serves_s=self._serves_s(plan, host))
+        may_move = self._may_move(plan, host, here, spare)
+        for instance in plan.on_host(host.host):
+            op = plan.operator(instance.operator)
+            choice = self._suitable(plan, op, leaving=host.host)
+            if choice is None:
+                gave = self._make_room(plan, op, spare, leaving=host.host)
+                if not gave and plan.fits_an_empty_host(op):
+                    sentence = f"no operator gives {instance.instance} a place"
+                    plan.lease(Why(Reason.NO_CAPACITY, sentence))
+            if choice is None or not may_move:
+                detail = f"{ends}; {instance.instance} and others would not find room elsewhere"
+                plan.prolong(host, Why(Reason.HOST_NEEDED, detail))
+                return
+            why = ends + f"; {instance.operator} fits on {choice.host}"
+            plan.migrate(instance, choice.host, why, serves_s=self._serves_s(plan, host))
+        plan.release(host, ends + "; its instances were stopped or moved")
+
+    def _suitable(self, plan: Plan, op: Operator, leaving: str | None = None) -> HostChoice | None:
+        """``selectSuitableHostforContainer``; to move, only hosts that are up (BTU-MIGRATE-UP)."""
+        return plan.free.best(op, 1.0, by_free_cpu, only_up=leaving is not None, leaving=leaving)
+
+    def _make_room(
+        self, plan: Plan, op: Operator, spare: Spare, leaving: str | None = None
+    ) -> bool:
+        """Stop instances of the first operator by name until ``op`` fits or none may go.
+
+        False where none may from the beginning, or each has given its two.
+        """
+        stopped = Counter[str]()
+        utilities = dict(spare(plan))
+        while utilities:
+            name = next(iter(utilities))
+            if stopped[name] == MOST_STOPS:
+                del utilities[name]
+                continue
+            stopped[name] += 1
+            if candidates := plan.stoppable(name):
+                sentence = f"{op.name} finds no room; {name} has utility {utilities[name]:.2f}"
+                plan.stop(candidates[0], Why(Reason.MAKE_ROOM, sentence), serves_s=self._tick_s)
+            utilities = dict(spare(plan))
+            if not utilities or self._suitable(plan, op, leaving) is not None:
+                return True
+        return False
+
+    def _may_move(
+        self, plan: Plan, host: HostSample, here: Sequence[InstanceSample], spare: Spare
+    ) -> bool:
+        """``simulateMigration``: whether all find a place, or others may give enough.
+
+        An instance takes room on every host where it fits, as the inner loop does not end, and
+        those that were just stopped want a place, too.
+        """
+        rooms = [room for room in plan.free.values() if room.up and room.host != host.host]
+        left, without = [room.left for room in rooms], 0
+        for op in (plan.operator(instance.operator) for instance in here):
+            fits = [each.fits(op) for each in left]
+            left = [each.less(op) if fit else each for each, fit in zip(left, fits, strict=True)]
+            without += not any(fits)
+        if not without:
+            return True
+        utilities = spare(plan)
+        first = next(iter(utilities.values()), 0.0)
+        return len(utilities) > without or first > NO_LOAD_ABOVE
