@@ -25,8 +25,12 @@ from include.testing.contract import any_cluster
 class TestEveryController(ControllerContract):
     controllers: ClassVar = {name: registration.build for name, registration in CONTROLLERS.items()}
     # The original runtime moves what it can off a host before it finds that the host must stay
-    # (docs/deviations.md, BTU-RUNTIME-RELEASE), and so on with every BTU.
-    restless = ("btu-runtime",)
+    # (docs/deviations.md, BTU-RUNTIME-RELEASE), and so on with every BTU; where nothing may stop it
+    # also leases a host for what was to leave, and gives one back after it (BTU-RUNTIME-LEFT).
+    restless: ClassVar = {
+        "btu-runtime": {MigrateInstance},
+        "btu-source": {MigrateInstance, LeaseHost, ReleaseHost},
+    }
 
 
 def test_the_random_clusters_reach_every_kind_of_step() -> None:
@@ -58,6 +62,7 @@ LESS: dict[str, set[type]] = {
     "tide": KEEPING | {StopInstance},  # lease ends are tried in test_controllers_tide.py
     "kalman-ekf": SCALING - {StopInstance},  # one measurement is no estimate
     "btu-runtime": SCALING | {MigrateInstance},
+    "btu-source": SCALING | {MigrateInstance},
 }
 
 

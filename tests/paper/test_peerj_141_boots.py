@@ -11,7 +11,14 @@ import pytest
 
 from include.controllers.peerj141.btu_runtime import BtuRuntime
 from include.controllers.peerj141.threshold import Threshold
-from include.model.decision import Action, LeaseHost, ProlongLease, ReleaseHost, StartInstance
+from include.model.decision import (
+    Action,
+    LeaseHost,
+    MigrateInstance,
+    ProlongLease,
+    ReleaseHost,
+    StartInstance,
+)
 from include.model.observation import HostSample, Observation
 from include.testing import ControllerContract
 from include.testing.builders import (
@@ -32,7 +39,7 @@ class TestBlocked(ControllerContract):
     """Whoever waits for a boot keeps what every controller keeps, except what waiting excludes."""
 
     controllers: ClassVar = {"threshold": THRESHOLD, "btu-runtime": RUNTIME}
-    restless = ("btu-runtime",)
+    restless: ClassVar = {"btu-runtime": {MigrateInstance}}
     # A lease that runs out meanwhile waits, too, and a flood starts one operator after the other.
     test_a_lease_that_has_run_out_is_decided_on = None  # type: ignore[assignment]
     test_unusual_but_possible_observations = None  # type: ignore[assignment]

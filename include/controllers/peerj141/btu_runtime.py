@@ -34,8 +34,8 @@ class BtuRuntime(Btu):
     """Stops and moves without simulating first; each method says how it differs from the paper.
 
     Read in visp-streaming/runtime: ``ReasonerBTU``, ``ReasonerUtility``, ``Monitor``.
-    docs/deviations.md, BTU-RUNTIME-LEFT, says what is left out. A stopped or moved instance works
-    until the next tick: it would end when a file below "~" exists (``Receiver`` of
+    docs/deviations.md, BTU-RUNTIME-LEFT, says what is left to ``btu-source``. A stopped or moved
+    instance works until the next tick: it would end when a file below "~" exists (``Receiver`` of
     visp-streaming/processingNodes), which Java does not expand, and is killed by
     ``ProcessingNodeManagement``. Queues are counted as by ``Monitor``: the longest one, with what
     instances hold of it. With ``boot_blocks`` a boot holds up the round, there is one every
