@@ -137,12 +137,15 @@ def observation_of(  # noqa: PLR0913  everything that is seen
     setting: Setting,
     *,
     began_s: float,
+    since_s: float,
 ) -> Observation:
-    """What one controller sees; ``mark`` are the totals when it looked last.
+    """What one controller sees; ``mark`` are the totals when it looked last, ``since_s`` ago.
 
-    Operators without a reading of busy time or records are absent.
+    Operators without a reading of busy time or records are absent. If the job was started since
+    then, the CPU of instances is, too, and shares are of all that time: it did nothing while down.
     """
     waiting, takes = waiting_for(now), path_s(now, rates.operators)
+    started = totals.job_starts > mark.job_starts
     samples: dict[str, OperatorSample] = {}
     for op in now.operators:
         of = rates.operators[op.operator]
@@ -154,6 +157,7 @@ def observation_of(  # noqa: PLR0913  everything that is seen
             mark.operators.get(op.operator, OperatorTotals()),
             waiting[op.operator],
             _takes_s(op.operator, now, takes),
+            since_s * op.parallelism if started else 0.0,
         )
     busy = {
         name: sample.busy_share for name, sample in samples.items() if sample.busy_share is not None
@@ -167,7 +171,7 @@ def observation_of(  # noqa: PLR0913  everything that is seen
         now_s=now_s(now, began_s, setting.monitor_every_s),
         operators=samples,
         hosts=fleet.hosts_seen(setting, busy),
-        instances=fleet.instances_seen(busy),
+        instances=fleet.instances_seen({} if started else busy),
         published_in_all=known if len(known) == len(setting.topology.sources) else {},
         job_started_s=max(0.0, now.at_s - began_s - now.ran_s),
         job_starts=totals.job_starts,
@@ -193,8 +197,9 @@ def _sample(
     mark: OperatorTotals,
     waiting: float,
     takes_s: float | None,
+    least_spent_s: float,
 ) -> OperatorSample:
-    spent_s = totals.spent_s - mark.spent_s
+    spent_s = max(least_spent_s, totals.spent_s - mark.spent_s)
     busy = None
     if spent_s > 0:
         busy = min(1.0, max(LEAST_BUSY, (totals.busy_s - mark.busy_s) / spent_s))

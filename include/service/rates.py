@@ -221,7 +221,7 @@ class Totals:
     subtasks: Mapping[str, int] = field(default_factory=dict)
     """Of each operator at the last reading."""
     job_starts: int = 0
-    """Starts of the same job between two readings. Of several the last counts."""
+    """Starts between two readings, also of a new deployment. Of several the last counts."""
     job_changes: int = 0
     """Those after which it had other subtasks, and for how long it was down before them."""
     paused_for_changes_s: float = 0.0
@@ -254,13 +254,14 @@ def added(before: Totals, now: JobReading, rates: JobRates) -> Totals:
     paused_s = _paused_s(before, now)
     subtasks = {op.operator: op.parallelism for op in now.operators}
     changed = paused_s > 0 and before.subtasks not in ({}, subtasks)
+    started = paused_s > 0 or before.job not in ("", now.job)
     return Totals(
         operators=operators,
         published=published,
         job=now.job,
         job_started_s=now.started_s,
         subtasks=subtasks,
-        job_starts=before.job_starts + (paused_s > 0),
+        job_starts=before.job_starts + started,
         job_changes=before.job_changes + changed,
         paused_for_changes_s=before.paused_for_changes_s + paused_s * changed,
     )

@@ -40,7 +40,7 @@ from include.service.observe import (
     observation_of,
     setting_of,
 )
-from include.service.rates import JobRates, Totals, added
+from include.service.rates import JobRates, Totals, added, comparable, rates_between
 from include.service.reading import JobReading
 
 STATE, DECISIONS, RECORDING = "state.json", "decisions.csv", "recording"
@@ -114,6 +114,8 @@ class ShadowState:
     began_s: float = 0.0
     version: Literal[1] = 1
     totals: Totals = field(default_factory=Totals)
+    last: JobReading | None = None
+    """Up to which reading the totals go: a service that goes on counts from there."""
     graph: ServiceGraph | None = None
     measured_s: float = 0.0
     controllers: dict[str, Shadowed] = field(default_factory=dict)
@@ -156,7 +158,7 @@ def opened(
     for name, options in controllers.items():
         old = before.get(name)
         if old is None or old.options != to_jsonable_python(dict(options)):
-            old = Shadowed()
+            old = Shadowed(mark=state.totals)  # what was done before is not since it looked last
         state.controllers[name] = replace(old, options=dict(options))  # of the file they are plain
     return state
 
@@ -205,7 +207,13 @@ class Shadow:
         """What controllers that are due advise; nothing while the job does not run, no reading is
         new, or it has gaps. The state is written then."""
         state = self.state
-        if rates is None or not now.running:
+        if not now.running:
+            return {}
+        if rates is None and state.last is not None:  # as after a kill
+            rates = rates_between(state.last, now)
+        if rates is not None or state.last is None or not comparable(state.last, now):
+            state.last = now
+        if rates is None:
             return {}
         state.began_s = state.began_s or now.at_s
         state.totals = added(state.totals, now, rates)
@@ -263,8 +271,9 @@ class Shadow:
         counts = {operator: now.instances[operator] for operator in now.scaled}
         shadowed.fleet.follow(counts, setting, time_s)
         seen = observation_of(
-            now, rates, state.totals, shadowed.mark, shadowed.fleet, setting, began_s=state.began_s
-        )
+            now, rates, state.totals, shadowed.mark, shadowed.fleet, setting,
+            began_s=state.began_s, since_s=time_s - looked_s if looked_s >= 0 else 0.0,
+        )  # fmt: skip
         advice = self._advice(name, controller, seen, setting)
         shadowed.mark, shadowed.looked_s = state.totals, time_s
         shadowed.advised = _advised(advice, seen, now, rates, controller.interval_s)

@@ -107,7 +107,9 @@ def test_an_observation_is_what_the_job_did_since_the_last_one(world: World) -> 
     setting = setting_of(now, graph_of(now), TERMS, every_s=15, max_hosts=4)
     fleet = PaperFleet()
     fleet.follow(now.instances, setting, 15)
-    seen = observation_of(now, rates, totals, Totals(), fleet, setting, began_s=now.at_s - 15)
+    seen = observation_of(
+        now, rates, totals, Totals(), fleet, setting, began_s=now.at_s - 15, since_s=15
+    )
 
     assert seen.now_s == 15
     middle = seen.operators["map"]
@@ -214,6 +216,58 @@ def test_what_is_advised_after_an_outage_is_not_followed() -> None:
     assert followed == [False, True, True, False, True]
 
 
+@pytest.mark.parametrize("out_s", [30, 10_800])
+def test_what_a_job_does_while_no_service_runs_is_counted(
+    tmp_path: Path, world: World, out_s: int
+) -> None:
+    """Else so much time with the records of a poll would be a load of next to nothing."""
+    world.load = lambda t: 300.0
+    first = Beside(tmp_path, world)
+    before = first.turns(20)[-1]
+    first.end()
+    done = first.state.totals.operators["map"].completed
+    world.advance(out_s)
+    again = Beside(tmp_path, world)
+    wanted = again.turns(3)
+    again.end()
+
+    assert again.state.totals.operators["map"].completed == pytest.approx(done + (out_s + 45) * 300)
+    for turn in wanted:
+        assert turn["ds2"] == before["ds2"]
+        assert turn["tide"] == before["tide"]
+
+
+@pytest.mark.parametrize("job", ["a" * 32, "b" * 32])
+def test_what_a_record_takes_is_the_same_after_a_long_pause(
+    tmp_path: Path, world: World, job: str
+) -> None:
+    """Records are by all the time since a controller looked last, and so is the work on them."""
+    beside = Beside(tmp_path, world, ("tide", "ds2"))
+    beside.turns(20)
+    world.job = job
+    world.restart(600)
+    wanted = beside.turns(50)
+    beside.end()
+    assert {turn["ds2"] for turn in wanted if turn} == {2}
+    memory = beside.state.controllers["tide"].memory
+    assert memory["work_s"]["map"] / memory["done"]["map"] == pytest.approx(0.005, rel=0.02)
+
+
+def test_a_controller_that_is_new_sees_what_was_done_since_then(
+    tmp_path: Path, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[Observation] = []
+
+    def looks(self: Fixed, memory: Any, observation: Observation) -> Any:
+        seen.append(observation)
+        raise ValueError("seen")
+
+    register_broken(monkeypatch, decide=looks)
+    Beside.after(40, tmp_path, world)
+    Beside.after(2, tmp_path, world, ("broken",))
+    assert seen[0].operators["map"].completed_items == 15 * 100
+
+
 def test_nobody_is_asked_while_the_job_does_not_run(tmp_path: Path, world: World) -> None:
     beside = Beside(tmp_path, world)
     beside.turns(4)
@@ -233,7 +287,6 @@ def test_a_killed_shadow_goes_on_as_if_nothing_had_been(tmp_path: Path) -> None:
     first = Beside(tmp_path / "killed", World(load=load))
     before = first.turns(20)
     again = Beside(tmp_path / "killed", first.world)
-    again.recorder._fetched = first.recorder._fetched  # the poll before, which a kill loses
     after = again.turns(20)
     again.end()
     first.end()
