@@ -40,22 +40,26 @@ LONGEST_MEAN_S = 60.0
 
 @dataclass(slots=True)
 class Attention:
-    """Whether the last advice is of a time in which somebody looked.
+    """Whether the last advice is of a time in which somebody looked and the job ran.
 
     A mean over an outage, of more than a minute and two polls, moves memories on and changes
-    nothing. Nor does what a service before this one was advised.
+    nothing. Nor does what is advised first after a start of the job, which counts nothing while it
+    is down, or first by this service.
     """
 
     every_s: float
     follows: bool = False
     _longest_s: float = 0.0
+    _start: tuple[str, float] = "", 0.0
 
-    def read(self, since_s: float, *, asked: bool) -> None:
-        """A reading came ``since_s`` after the one before, and somebody was ``asked`` or not."""
-        self._longest_s = max(self._longest_s, since_s)
+    def read(self, now: JobReading, rates: JobRates | None, *, asked: bool) -> None:
+        """Take over a reading, at which somebody was ``asked`` or not."""
+        self._longest_s = max(self._longest_s, rates.since_s if rates else 0.0)
         if asked:
-            self.follows = self._longest_s <= max(LONGEST_MEAN_S, 2 * self.every_s)
-            self._longest_s = 0.0
+            start = now.job, now.started_s
+            looked = self._longest_s <= max(LONGEST_MEAN_S, 2 * self.every_s)
+            self.follows = looked and start == self._start
+            self._longest_s, self._start = 0.0, start
 
 
 def run_shadow(  # noqa: PLR0913  what a user may say
@@ -103,7 +107,7 @@ def run_shadow(  # noqa: PLR0913  what a user may say
         def seen(now: JobReading, rates: JobRates | None) -> None:
             nonlocal last_acted
             rows_of = shadow.turn(now, rates)
-            attention.read(rates.since_s if rates else 0.0, asked=bool(rows_of))
+            attention.read(now, rates, asked=bool(rows_of))
             status.polled(now, rates, rows_of)
             for name, rows in rows_of.items():
                 wanted = [(row.operator, row.wanted, row.failed) for row in rows]

@@ -207,13 +207,28 @@ def test_nobody_is_asked_with_a_reading_that_has_gaps(tmp_path: Path, world: Wor
     assert asked == [False, True]
 
 
-def test_what_is_advised_after_an_outage_is_not_followed() -> None:
+def test_what_is_advised_after_an_outage_is_not_followed(world: World) -> None:
     attention = Attention(every_s=15)
     followed = []
-    for since_s, asked in ((15, False), (15, True), (3600, False), (15, True), (15, True)):
-        attention.read(since_s, asked=asked)
+    before = world.after(60)
+    for since_s, asked in ((15, True), (15, True), (3600, False), (15, True), (15, True)):
+        now = world.after(since_s)
+        attention.read(now, rates_between(before, now), asked=asked)
         followed.append(attention.follows)
+        before = now
     assert followed == [False, True, True, False, True]
+
+
+def test_what_is_advised_first_after_a_start_of_the_job_is_not_followed(world: World) -> None:
+    """Its rates are of all the time, in which the job was down, and its shares of the rest."""
+    attention = Attention(every_s=15)
+    followed = []
+    for restarts in (False, False, True, False):
+        if restarts:
+            world.restart(20)
+        attention.read(world.after(45), None, asked=True)
+        followed.append(attention.follows)
+    assert followed == [False, True, False, True]
 
 
 @pytest.mark.parametrize("out_s", [30, 10_800])
