@@ -43,15 +43,7 @@ class AppendedRows:
         sink = io.StringIO()
         lines = ([_on_a_line(cell) for cell in row] for row in rows)
         csv.writer(sink, lineterminator="\n").writerows(lines)
-        content = sink.getvalue().encode()
-        size = os.fstat(self._file).st_size
-        try:
-            written = os.write(self._file, content)
-            if written < len(content):
-                raise OSError(28, "No space left on device")
-        except OSError as error:
-            os.ftruncate(self._file, size)
-            raise self._not_written(error) from error
+        self._write(sink.getvalue().encode())
 
     def close(self) -> None:
         os.close(self._file)
@@ -77,13 +69,21 @@ class AppendedRows:
         header = csv_text(self._columns, ()).encode()
         there = os.pread(self._file, len(header), 0)
         if not there:
-            try:
-                os.write(self._file, header)
-            except OSError as error:
-                raise self._not_written(error) from error
+            self._write(header)
         elif there != header:
             hint = f"{self.path} has other columns: another version wrote it; name another folder"
             raise StoreError(hint)
+
+    def _write(self, content: bytes) -> None:
+        """All of it or nothing. Raises SetupError."""
+        size = os.fstat(self._file).st_size
+        try:
+            written = os.write(self._file, content)
+            if written < len(content):
+                raise OSError(28, "No space left on device")
+        except OSError as error:
+            os.ftruncate(self._file, size)
+            raise self._not_written(error) from error
 
     def _not_written(self, error: OSError) -> SetupError:
         hint = "make the folder writable, or free some space"

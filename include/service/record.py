@@ -17,7 +17,7 @@ from typing import Any, Protocol
 import yaml
 
 from include.files.appended import AppendedRows
-from include.files.whole import make_folder, read_json, write_bytes, write_json
+from include.files.whole import json_bytes, make_folder, read_json, write_bytes, write_synced
 from include.model.errors import SetupError, SpecError
 from include.service.clock import SteadyClock, turns
 from include.service.rates import NO_RATES, JobRates, comparable, fetched, rates_between
@@ -146,10 +146,10 @@ class Recorder:
         slots = [manager.slots for manager in now.task_managers]
         if slots:
             each = max(set(slots), key=slots.count)
-            write_json(self.folder / ABOUT, read_json(self.folder / ABOUT) | {"slots_each": each})
+            self._write_about(read_json(self.folder / ABOUT) | {"slots_each": each})
 
     def _keep_address(self, now: JobReading) -> None:
-        write_json(self.folder / ABOUT, {**read_json(self.folder / ABOUT), "url": now.url})
+        self._write_about(read_json(self.folder / ABOUT) | {"url": now.url})
         moved = f"the job is read at {now.url} now, and was at {self._url}"
         self.say(now.at_s, ("moved", moved))
         self._url = now.url
@@ -158,16 +158,21 @@ class Recorder:
         path = self.folder / ABOUT
         about = {"version": 1, "job": self._job, "url": url, "every_s": every_s}
         if not path.is_file():
-            if self.folder.is_dir() and any(file.name != LOCK for file in self.folder.iterdir()):
+            there = self.folder.iterdir() if self.folder.is_dir() else ()
+            if any(not file.name.startswith((LOCK, f".{ABOUT}.draft")) for file in there):
                 problem = f"{self.folder} has something else in it; name an empty or a new folder"
                 raise SpecError("--out", [problem])
-            write_json(path, about)
+            self._write_about(about)
             return
-        there = read_json(path)
-        if there["job"] != self._job:
-            problem = f"{self.folder} has a recording of {there['job']!r}; name another folder"
+        before = read_json(path)
+        if before["job"] != self._job:
+            problem = f"{self.folder} has a recording of {before['job']!r}; name another folder"
             raise SpecError("--out", [problem])
-        write_json(path, {**there, **about})
+        self._write_about({**before, **about})
+
+    def _write_about(self, about: Mapping[str, Any]) -> None:
+        """Without it the folder is of something else, also after a power cut."""
+        write_synced(self.folder / ABOUT, json_bytes(about))
 
 
 def facts_of(now: JobReading) -> dict[str, Any]:
