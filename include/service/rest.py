@@ -96,6 +96,8 @@ class FlinkRest:
         self._names: dict[tuple[str, str], tuple[float, tuple[str, ...]]] = {}
         self._up: tuple[tuple[str, float], float] = ("", 0.0), 0.0
         """Of the last start of a job, when it was up."""
+        self._running: list[str] = []
+        """Ids of the jobs of that name that have not ended."""
 
     def connect(self, url: str) -> None:
         """Send the next requests to this address."""
@@ -109,7 +111,8 @@ class FlinkRest:
             return list(self._get("/jobs/overview")["jobs"])
 
     def job_named(self, name: str) -> str:
-        """The id of the job of that name that runs, or else was the last to start.
+        """The id of the job of that name that runs, or else was the last to start; of several, of
+        the newest.
 
         Raises NoSuchJobError where there is none: another JobManager may have the address now.
         """
@@ -122,6 +125,7 @@ class FlinkRest:
                 how = f"if {name!r} has moved or was renamed, start again with its address or --job"
                 raise NoSuchJobError(f"{problem}; {how}")
             newest = max(of_name, key=lambda job: (job["state"] not in _ENDED, job["start-time"]))
+            self._running = [str(job["jid"]) for job in of_name if job["state"] not in _ENDED]
             return str(newest["jid"])
 
     def requirements(self, job: str) -> dict[str, tuple[int, int]]:
@@ -168,6 +172,10 @@ class FlinkRest:
         at_s, job = self._now_s(), self.job_named(name)
         self._names = {key: names for key, names in self._names.items() if key[0] == job}
         missing: list[str] = []
+        if len(self._running) > 1:
+            others = ", ".join(sorted({*self._running} - {job}))
+            how = "end it, or give one of them another name"
+            missing.append(f"which job is meant: {name!r} is {others}, too; {how}"[:300])
         details = self._get(f"/jobs/{job}")
         for vertex in details["vertices"][:1]:
             self._part(missing, "", self._metrics, job, vertex["id"], ())  # Flink fetches now
@@ -508,8 +516,8 @@ def share(ms_per_s: Any) -> float | None:
 
 
 def known(value: Any) -> float | None:
-    """A metric that is none when nothing was measured: NaN, or below 0."""
-    return None if value is None or not float(value) >= 0 else float(value)
+    """A metric that is none when nothing was measured: NaN, below 0, or endless."""
+    return None if value is None or not 0 <= float(value) < math.inf else float(value)
 
 
 def scaled(value: float | None, factor: float) -> float | None:

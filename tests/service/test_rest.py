@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from include.service.rest import (
     operator_names,
 )
 from include.testbeds.flink.rest import NoAnswerError
+from tests.http_server import sends
 from tests.service.fake_flink import Connect, FakeFlink, answers_500
 from tests.service.flink_world import World, vertex
 
@@ -99,8 +102,11 @@ def test_a_backlog_that_is_registered_late_is_read_at_once(
     assert client.reading("orders").operators[0].pending_records == flink.world.pending
 
 
-def test_a_backlog_that_is_no_number_is_not_known(connect: Connect, world: World) -> None:
-    world.pending = float("nan")
+@pytest.mark.parametrize("pending", [float("nan"), float("inf")])
+def test_a_backlog_that_is_no_number_is_not_known(
+    connect: Connect, world: World, pending: float
+) -> None:
+    world.pending = pending
     reading = connect().reading("orders")
     assert reading.operators[0].pending_records is None
     assert reading.missing == ()
@@ -137,6 +143,29 @@ def test_an_unknown_job_is_told_with_those_there_are(connect: Connect, flink: Fa
         f"{flink.url} has no job 'payments'; it has: orders; "
         "if 'payments' has moved or was renamed, start again with its address or --job"
     )
+
+
+def test_of_several_jobs_of_one_name_the_newest_is_read_and_the_others_are_told(
+    connect: Connect, flink: FakeFlink
+) -> None:
+    """`act` changes nothing then: it may be the job of a colleague."""
+
+    def overview(handler: BaseHTTPRequestHandler) -> bool:
+        ours = flink._overview()
+        ended = {**ours, "jid": "d" * 32, "state": "CANCELED"}
+        jobs = [{**ours, "jid": "c" * 32, "start-time": 0}, ours, ended]
+        return handler.path == "/jobs/overview" and sends(
+            handler, 200, json.dumps({"jobs": jobs}).encode()
+        )
+
+    client = connect()
+    flink.fault = overview
+    reading = client.reading("orders")
+    assert reading.job == flink.world.job
+    [missing] = reading.missing
+    assert missing.startswith(f"which job is meant: 'orders' is {'c' * 32}, too; end it, or")
+    flink.fault = lambda handler: False
+    assert client.reading("orders").missing == ()
 
 
 def test_asking_replaces_the_bounds_of_every_vertex(

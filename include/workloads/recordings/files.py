@@ -17,8 +17,9 @@ def read_file(source: str) -> tuple[str, Sheet | list[Samples]]:
     path = input_file(source, "recording")
     name = path.name
     if (size := path.stat().st_size) > MOST_BYTES:
-        problem = f"has {size / 1e6:.0f} MB, more than {MOST_BYTES // 1_000_000}; take longer steps"
-        raise SpecError(name, [problem])
+        problem = f"has {size / 1e6:.0f} MB, more than {MOST_BYTES // 1_000_000}"
+        how = "take longer steps or less time (of a shadow a day: tidebench verdict --day)"
+        raise SpecError(name, [f"{problem}; {how}"])
     try:
         content = path.read_bytes()
     except OSError as error:
