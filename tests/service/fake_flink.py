@@ -239,6 +239,14 @@ def sends_on(handler: BaseHTTPRequestHandler) -> bool:
     return sends(handler, 302, b"", {"Location": "/login"})
 
 
+def answers_401(handler: BaseHTTPRequestHandler) -> bool:
+    return sends(handler, 401, b'{"errors": ["no token"]}')
+
+
+def answers_403_as_page(handler: BaseHTTPRequestHandler) -> bool:
+    return sends(handler, 403, b"<html>Forbidden</html>")
+
+
 def answers_other_json(handler: BaseHTTPRequestHandler) -> bool:
     return sends(handler, 200, b'{"hello": "world"}')
 

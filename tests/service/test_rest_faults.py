@@ -18,6 +18,8 @@ from tests.service.fake_flink import (
     Fault,
     a_client,
     a_flink,
+    answers_401,
+    answers_403_as_page,
     answers_500,
     answers_other_json,
     drips,
@@ -109,3 +111,12 @@ def test_what_fails_alone_is_missing_and_the_rest_is_read(
     assert reading.last_checkpoint_s is None
     assert [line.partition(":")[0] for line in reading.missing] == ["checkpoints"]
     assert "it is broken" in reading.missing[0]
+
+
+@pytest.mark.parametrize("fault", [answers_401, answers_403_as_page])
+def test_who_is_not_let_in_is_told_how_a_token_is_given(
+    connect: Connect, flink: FakeFlink, fault: Fault
+) -> None:
+    flink.fault = fault
+    with pytest.raises(NoAnswerError, match="set TIDEBENCH_FLINK_TOKEN, or TIDEBENCH_FLINK_TOKEN_"):
+        connect().reading("orders")

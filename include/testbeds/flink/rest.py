@@ -181,7 +181,8 @@ class FlinkHttp:
                 raise TimeoutError
             answer = json.loads(text) if text else {}
         except (json.JSONDecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise NoAnswerError(f"Flink's answer to {what} is no JSON (HTTP {status})") from error
+            why = f"Flink's answer to {what} is no JSON (HTTP {status})"
+            raise NoAnswerError(why + _remedy(status)) from error
         except (OSError, HTTPException, ValueError) as error:
             self._connection.close()
             reason = str(error) or type(error).__name__
@@ -191,7 +192,8 @@ class FlinkHttp:
         finally:
             watch.cancel()
         if not 200 <= status < 300:  # sent on to a page for a login, it was not carried out
-            raise NoAnswerError(f"Flink refuses {what} (HTTP {status}): {_complaint(answer)}")
+            why = f"Flink refuses {what} (HTTP {status}): {_complaint(answer)}"
+            raise NoAnswerError(why + _remedy(status))
         return answer
 
     def _sent(self, method: str, path: str, body: Any, late: threading.Event) -> HTTPResponse:
@@ -218,6 +220,11 @@ class FlinkHttp:
                 raise
             self._connection.close()
             return once()
+
+
+def _remedy(status: int) -> str:
+    token = "; set TIDEBENCH_FLINK_TOKEN, or TIDEBENCH_FLINK_TOKEN_FILE, to one that is let in"
+    return token if status in (401, 403) else ""
 
 
 def _complaint(answer: Any) -> str:
