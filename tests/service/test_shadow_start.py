@@ -17,10 +17,10 @@ from include.service.act import Actor
 from include.service.journal import ChangeJournal
 from include.service.limits import load_limits
 from include.service.record import Polling
-from include.service.rest import FlinkRest
+from include.service.rest import POLL_WITHIN_S, FlinkRest
 from include.service.shadow import asked_controllers
 from include.service.shadow_loop import run_shadow
-from include.testbeds.flink.rest import NoAnswerError
+from include.testbeds.flink.rest import TIMEOUT_S, NoAnswerError
 from tests.problems import problems_told
 from tests.service.acting_world import mandate
 from tests.service.fake_flink import FakeFlink
@@ -87,6 +87,11 @@ def test_a_service_of_compose_is_a_command_with_its_page_and_its_state(name: str
     assert service["ports"] == [f"127.0.0.1:{port}:{port}"]
     assert service["healthcheck"]["test"][-1] == f"http://127.0.0.1:{port}/healthz"
     assert service["restart"] == "unless-stopped"
+    unit = (COMPOSE.parent / f"tidebench-{name}.service").read_text()
+    for stops in (service["stop_grace_period"], re.findall("^TimeoutStopSec=(.*)", unit, re.M)[0]):
+        assert (
+            int(stops.removesuffix("s")) > POLL_WITHIN_S + 4 * TIMEOUT_S
+        )  # three looks, a request
     assert service["secrets"] == ["flink_token"]
 
 
