@@ -251,7 +251,8 @@ class FlinkRest:
         counted_in = of_task.get("read-records")
         if is_source:  # its reader counts, and some count nothing
             counted_in = _total(metrics, wanted, "numRecordsIn") or None
-        watermark = metrics.get(_WATERMARK, {}).get("min")
+        lowest = metrics.get(_WATERMARK, {}).get("min")
+        watermark = float(NO_WATERMARK if lowest is None else lowest)
         return OperatorReading(
             operator=name,
             vertex=str(vertex["id"]),
@@ -268,7 +269,7 @@ class FlinkRest:
             busiest_share=share(metrics.get(SHARES["busy_share"], {}).get("max")),
             pending_records=_total(metrics, wanted, "pendingRecords"),
             buffered_s=scaled(known(metrics.get(_BUFFERED, {}).get("avg")), 1e-3),
-            watermark_ms=None if watermark in (None, NO_WATERMARK) else watermark,
+            watermark_ms=watermark if NO_WATERMARK < watermark < math.inf else None,
             **{kind: share(metrics.get(of, {}).get("avg")) for kind, of in SHARES.items()},
         )
 
@@ -314,7 +315,7 @@ class FlinkRest:
         if self._up[0] != start:
             paths = (f"/jobs/{job}/vertices/{of['id']}/subtasktimes" for of in details["vertices"])
             subtasks = [each for path in paths for each in self._get(path)["subtasks"]]
-            self._up = start, max(each["timestamps"]["RUNNING"] for each in subtasks) / 1000
+            self._up = start, max(int(each["timestamps"]["RUNNING"]) for each in subtasks) / 1000
         return self._up[1]
 
     def _task_managers(
@@ -339,10 +340,12 @@ class FlinkRest:
                     free_slots=int(row["freeSlots"]),
                     cpu_load=known(values.get("Status.JVM.CPU.Load")),
                     cpu_s=scaled(values.get("Status.JVM.CPU.Time"), 1e-9),
-                    cores=row.get("hardware", {}).get("cpuCores"),
-                    reserved_cores=row.get("totalResource", {}).get("cpuCores"),
+                    cores=known(row.get("hardware", {}).get("cpuCores")),
+                    reserved_cores=known(row.get("totalResource", {}).get("cpuCores")),
                     memory_bytes=sum(memory) if memory else None,
-                    memory_limit_bytes=row.get("memoryConfiguration", {}).get("totalProcessMemory"),
+                    memory_limit_bytes=known(
+                        row.get("memoryConfiguration", {}).get("totalProcessMemory")
+                    ),
                 )
             )
         return tuple(readings)
@@ -387,7 +390,9 @@ def answers_of(whom: str, url: str) -> Iterator[None]:
     """An answer that is JSON, but none of theirs, is no answer. Raises NoAnswerError."""
     try:
         yield
-    except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
+    except (
+        LookupError, TypeError, ValueError, ArithmeticError, AttributeError, RecursionError
+    ) as error:  # fmt: skip
         why = f"{url} answers otherwise than {whom} ({type(error).__name__}: {error})"
         raise NoAnswerError(why) from error
 
@@ -459,14 +464,14 @@ def _started_s(details: Mapping[str, Any]) -> float:
     """When the last vertex was deployed, in epoch seconds; 0 while a task does not run."""
     if _state(details) != "RUNNING":
         return 0.0
-    starts = [each["start-time"] for each in details["vertices"]]
-    return float(max([details["timestamps"]["RUNNING"], *starts])) / 1000
+    starts = [int(each["start-time"]) for each in details["vertices"]]
+    return max([int(details["timestamps"]["RUNNING"]), *starts]) / 1000
 
 
 def _down_s(details: Mapping[str, Any]) -> float:
     """Where a restart made a new graph, that knows only since when it is there itself."""
     times_ms = details["timestamps"]
-    return float(times_ms.get("RESTARTING") or times_ms.get("CREATED") or 0) / 1000
+    return int(times_ms.get("RESTARTING") or times_ms.get("CREATED") or 0) / 1000
 
 
 def _plan(details: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
@@ -486,7 +491,7 @@ def _edges(details: Mapping[str, Any], names: Mapping[str, str]) -> tuple[tuple[
 
 def _last_checkpoint_s(checkpoints: Mapping[str, Any] | None) -> float | None:
     done = ((checkpoints or {}).get("latest") or {}).get("completed")
-    return done["trigger_timestamp"] / 1000 if done else None
+    return int(done["trigger_timestamp"]) / 1000 if done else None
 
 
 def _bounds(parallelism: Mapping[str, Any]) -> tuple[int, int]:

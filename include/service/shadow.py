@@ -212,7 +212,7 @@ class Shadow:
         if rates is None and state.last is not None:  # as after a kill
             rates = rates_between(state.last, now)
         if rates is not None or state.last is None or not comparable(state.last, now):
-            state.last = now
+            state.last = replace(now, task_managers=(), missing=())
         if rates is None:
             return {}
         state.began_s = state.began_s or now.at_s

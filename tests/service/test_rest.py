@@ -22,7 +22,7 @@ from include.service.rest import (
 from include.testbeds.flink.rest import NoAnswerError
 from tests.http_server import sends
 from tests.service.fake_flink import Connect, FakeFlink, answers_500
-from tests.service.flink_world import World, vertex
+from tests.service.flink_world import NAMES, World, vertex
 
 
 def test_a_reading_has_what_the_job_does(connect: Connect, flink: FakeFlink, world: World) -> None:
@@ -166,6 +166,55 @@ def test_of_several_jobs_of_one_name_the_newest_is_read_and_the_others_are_told(
     assert missing.startswith(f"which job is meant: 'orders' is {'c' * 32}, too; end it, or")
     flink.fault = lambda handler: False
     assert client.reading("orders").missing == ()
+
+
+@pytest.mark.parametrize(
+    ("told", "known"),
+    [
+        (None, None),
+        ("NaN", None),
+        (float(-(2**63)), None),
+        (-5.0, -5.0),
+        (0.0, 0.0),
+        (float("inf"), None),
+    ],
+)
+def test_a_watermark_is_a_time_or_unknown(
+    connect: Connect,
+    flink: FakeFlink,
+    monkeypatch: pytest.MonkeyPatch,
+    told: object,
+    known: float | None,
+) -> None:
+    asked = flink._metrics
+
+    def answers(of: str, get: str | None) -> tuple[int, list[dict[str, Any]]]:
+        status, metrics = asked(of, get)
+        changes = {"min": told} if get else {}
+        return status, [
+            one | changes if one["id"] == "currentInputWatermark" else one for one in metrics
+        ]
+
+    monkeypatch.setattr(flink, "_metrics", answers)
+    assert connect().reading("orders").operators[1].watermark_ms == known
+
+
+def test_what_is_no_number_is_unknown_and_does_not_end_the_service(
+    connect: Connect, flink: FakeFlink, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    odd = {"hardware": {"cpuCores": "NaN"}, "totalResource": {}, "memoryConfiguration": {}}
+    manager, endless = flink._manager(0), {"lowerBound": 1, "upperBound": float("inf")}
+    monkeypatch.setattr(flink, "_manager", lambda number: {**manager, **odd})
+    monkeypatch.setattr(
+        flink, "_requirements", lambda: {vertex(name): {"parallelism": endless} for name in NAMES}
+    )
+    reading = connect().reading("orders")
+    [first, _] = reading.task_managers
+    assert (first.cores, first.reserved_cores, first.memory_limit_bytes) == (None, None, None)
+    [missing] = reading.missing
+    assert missing.startswith("resource requirements: ")
+    assert "OverflowError" in missing
+    assert not reading.elastic
 
 
 def test_asking_replaces_the_bounds_of_every_vertex(
