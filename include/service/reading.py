@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 
@@ -124,13 +124,21 @@ class JobReading:
 
     @property
     def slots(self) -> int:
-        """Slots that the job takes: of each slot sharing group its largest parallelism."""
-        return _slots((op.slot_group, op.parallelism) for op in self.operators)
+        """Slots that the job takes."""
+        return self.slots_with(self.instances)
 
     @property
     def asked_slots(self) -> int:
         """Slots that it takes with as many subtasks as are asked for at most."""
-        return _slots((op.slot_group, op.asked_most) for op in self.operators)
+        return self.slots_with({op.operator: op.asked_most for op in self.operators})
+
+    def slots_with(self, counts: Mapping[str, int]) -> int:
+        """Slots that it takes with so many subtasks of every operator: of each slot sharing group
+        its largest parallelism."""
+        most: dict[str, int] = {}
+        for op in self.operators:
+            most[op.slot_group] = max(counts[op.operator], most.get(op.slot_group, 0))
+        return sum(most.values())
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -147,10 +155,3 @@ class JobReading:
             for op in self.operators
             if op.max_parallelism > 1 or op.operator not in self.sources
         )
-
-
-def _slots(counts: Iterable[tuple[str, int]]) -> int:
-    most: dict[str, int] = {}
-    for group, count in counts:
-        most[group] = max(count, most.get(group, 0))
-    return sum(most.values())

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import astuple, dataclass, field, fields, replace
 from functools import partial
 from itertools import groupby
+from math import ceil
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, Literal
@@ -276,7 +277,7 @@ class Shadow:
         )  # fmt: skip
         advice = self._advice(name, controller, seen, setting)
         shadowed.mark, shadowed.looked_s = state.totals, time_s
-        shadowed.advised = _advised(advice, seen, now, rates, controller.interval_s)
+        shadowed.advised = _advised(advice, seen, now, rates, controller)
         shadowed.valid_until_s = time.time() + controller.interval_s
         if advice.decided is not None:
             cluster = planned(seen, setting)
@@ -343,14 +344,25 @@ def built(name: str, options: Mapping[str, Any], setting: Setting, most_slots: i
 
 
 def _advised(
-    advice: Advice, seen: Observation, now: JobReading, rates: JobRates, interval_s: float
+    advice: Advice, seen: Observation, now: JobReading, rates: JobRates, controller: Controller
 ) -> list[Advised]:
-    """A row per operator that may be scaled."""
+    """A row per operator that may be scaled.
+
+    Hosts are as many as the controller wants, and as the slots of what it wants take: on paper an
+    instance takes only its share of a slot.
+    """
     most = {op.operator: op.max_parallelism for op in now.operators}
+    serving = {operator: len(seen.serving(operator)) for operator in now.scaled}
+    wanted = {
+        operator: min(max(1, count + advice.would.instances[operator]), most[operator])
+        for operator, count in serving.items()
+    }
+    slots, setting = now.slots_with(now.instances | wanted), controller.setting
+    hosts = len(seen.hosts) + advice.would.leases - advice.would.releases
+    hosts = max(hosts, min(setting.max_hosts, ceil(slots / setting.flavor.vcpus)))
     why = reasons_of(advice)
     rows = []
     for operator in now.scaled:
-        count = len(seen.serving(operator)) + advice.would.instances[operator]
         sample = seen.operators.get(operator)
         reason, because = why.get(operator, why.get("", ("", "")))
         rows.append(
@@ -358,16 +370,16 @@ def _advised(
                 time_s=round(now.at_s, 3),
                 controller=advice.advisor,
                 operator=operator,
-                instances=len(seen.serving(operator)),
-                wanted=min(max(1, count), most[operator]),
+                instances=serving[operator],
+                wanted=wanted[operator],
                 reason=reason,
                 because=because,
-                holds_until_s=round(now.at_s + interval_s, 3),
+                holds_until_s=round(now.at_s + controller.interval_s, 3),
                 in_per_s=rates.operators[operator].in_per_s,
                 busy_share=sample.busy_share if sample else None,
                 waiting_records=sample.waiting_items if sample else None,
                 takes_ms=sample.duration_ms if sample else None,
-                hosts_wanted=len(seen.hosts) + advice.would.leases - advice.would.releases,
+                hosts_wanted=hosts,
                 failed=advice.decided is None,
             )
         )

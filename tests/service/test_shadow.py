@@ -196,6 +196,19 @@ def test_each_decides_at_its_own_interval_and_says_why(tmp_path: Path, world: Wo
     assert float(last["holds_until_s"]) - float(last["time_s"]) == pytest.approx(15)
 
 
+def test_task_managers_are_as_many_as_the_slots_of_what_is_wanted_take(
+    tmp_path: Path, world: World
+) -> None:
+    """In a slot is one subtask of each operator: four of `map` take four, whatever others take."""
+    world.load = lambda t: 700.0
+    world.counts = dict.fromkeys(world.counts, 4)
+    beside = Beside.after(60, tmp_path, world, ("hpa", "tide"))
+    for name, slots in (("hpa", 4), ("tide", 11)):
+        rows = beside.state.controllers[name].advised
+        assert max(row.wanted for row in rows) == slots
+        assert {row.hosts_wanted for row in rows} == {-(-slots // 2)}
+
+
 def test_nobody_is_asked_with_a_reading_that_has_gaps(tmp_path: Path, world: World) -> None:
     """Without the backlog of a source its arrivals would count as none, and then twice."""
     beside, asked = Beside(tmp_path, world), []
