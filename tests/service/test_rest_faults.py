@@ -56,11 +56,11 @@ def test_a_fault_ends_at_the_deadline_and_is_told_in_the_same_words_every_time(
     assert client.reading("orders").running
 
 
-@pytest.mark.skipif(not shutil.which("openssl"), reason="makes a certificate with openssl")
-@pytest.mark.parametrize("fault", [drips, drips_at_last])
-def test_the_deadline_holds_over_tls_too(
-    world: World, fault: Fault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def certificate(tmp_path: Path) -> Path:
+    """Of 127.0.0.1, with its key; beside it that certificate alone, with the ending crt."""
+    if not shutil.which("openssl"):
+        pytest.skip("makes a certificate with openssl")
     pem = str(tmp_path / "flink.pem")
     command = "openssl req -x509 -nodes -days 2 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1"
     named = ["-subj", "/CN=flink", "-addext", "subjectAltName=IP:127.0.0.1"]
@@ -68,8 +68,15 @@ def test_the_deadline_holds_over_tls_too(
     subprocess.run([*command.split(), *named, *files], check=True, capture_output=True)
     with Path(pem).open("a") as file:
         file.write(Path(f"{pem}.crt").read_text())
-    monkeypatch.setenv(CA, f"{pem}.crt")
-    with a_flink(world, Path(pem)) as flink, closing(a_client(flink, 0.8)) as client:
+    return Path(pem)
+
+
+@pytest.mark.parametrize("fault", [drips, drips_at_last])
+def test_the_deadline_holds_over_tls_too(
+    world: World, fault: Fault, certificate: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(CA, f"{certificate}.crt")
+    with a_flink(world, certificate) as flink, closing(a_client(flink, 0.8)) as client:
         assert client.reading("orders").running
         flink.fault = fault
         began = time.monotonic()
@@ -78,6 +85,17 @@ def test_the_deadline_holds_over_tls_too(
         assert time.monotonic() - began < 2.0
         flink.fault = lambda handler: False
         assert client.reading("orders").running
+
+
+def test_a_flink_whose_certificate_nobody_knows_is_told_with_where_to_name_it(
+    world: World, certificate: Path
+) -> None:
+    with (
+        a_flink(world, certificate) as flink,
+        closing(a_client(flink, 0.8)) as client,
+        pytest.raises(NoAnswerError, match=f"file of its certificates in {CA}"),
+    ):
+        client.jobs()
 
 
 def test_all_requests_of_a_poll_together_have_a_deadline(

@@ -188,6 +188,8 @@ class FlinkHttp:
             reason = str(error) or type(error).__name__
             if late.is_set() or isinstance(error, TimeoutError):
                 reason = "no whole answer in time"  # in the same words every time
+            if isinstance(error, ssl.SSLCertVerificationError):
+                reason += "; name the file of its certificates in TIDEBENCH_FLINK_CA"
             raise NoAnswerError(f"Flink does not answer {what}: {reason}") from error
         finally:
             watch.cancel()
