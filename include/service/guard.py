@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import MAXYEAR
 
 from include.service.clock import Timestamp
 from include.service.history import ChangeHistory, named
@@ -88,7 +89,8 @@ def _holds(
             f"{', '.join(sorted(there))}; correct the limits and start again"
         )
     if (end := limits.quiet_until(present.now.at_s)) is not None:
-        yield f"quiet hours until {end:%A %H:%M} ({limits.time_zone})"
+        ends = f"until {end:%A %H:%M} ({limits.time_zone})" if end.year < MAXYEAR else "without end"
+        yield f"quiet hours {ends}"
     if history.job != reading.job:
         yield "the job was never read before"
     yield from _just_changed(limits, history, present.now)

@@ -128,6 +128,10 @@ def test_hands_off_while_paused_in_quiet_hours_and_with_limits_of_another_job():
     assert "the limits name parze" in told
 
 
+def test_quiet_hours_all_week_do_not_end():
+    assert verdict({"parse": 4}, limits=limits_of(quiet=[{}])).held == ("quiet hours without end",)
+
+
 def test_hands_off_until_the_last_change_is_up_and_some_time_has_passed():
     asked = asks(moment(-61), parse=4)
     not_up = verdict({"parse": 6}, history=read_before(None, asked))
