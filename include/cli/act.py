@@ -22,6 +22,7 @@ from include.cli.service import (
     common_checks,
     duration_s,
     polling,
+    say,
     stopped_by_signal,
 )
 from include.model.errors import SpecError, all_checked, command
@@ -89,7 +90,7 @@ def act(  # noqa: PLR0913  options of a command
             page=page,
             advised=polled.told,
             actor=Actor(mandate, flink, ends=polled.stop.is_set),
-            acted=typer.echo,
+            acted=say,
         )
     typer.echo(f"What it did, and why: {command('journal', state)}")
 

@@ -119,7 +119,7 @@ def shadow(  # noqa: PLR0913  options of a command
         objective=objective,
         most_slots=max_slots,
         page=page,
-        advised=typer.echo,
+        advised=say,
     )
     typer.echo(f"What each would have cost: {command('verdict', state)}")
 
@@ -214,9 +214,19 @@ def polling(
         every_s=every_s,
         lasts_s=lasts_s,
         stop=stop,
-        told=lambda line: typer.echo(line, err=True),
+        told=partial(say, err=True),
         client=client or FlinkRest,
     )
+
+
+def say(line: str, *, err: bool = False) -> None:
+    """Print a line of a service, which goes on where the disk of its log is full."""
+    try:
+        typer.echo(line, err=err)
+    except BrokenPipeError:
+        raise
+    except OSError:
+        return
 
 
 def duration_s(text: str) -> float:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from include.cli.service import polling
 from include.model.errors import SetupError
 from include.service.act import Wish
 from include.service.guard import Permission
@@ -39,6 +40,20 @@ def test_a_terminal_is_told_what_is_asked_for_held_and_cut():
     assert list(lines_of(asks, really=True))[-1] == "asks for map 3"
     assert list(lines_of(Permission(held=("paused",)), really=True)) == ["nothing changes: paused"]
     assert list(lines_of(Permission(), really=True)) == []
+
+
+def test_a_line_that_a_full_disk_keeps_out_of_a_log_ends_no_service(monkeypatch):
+    fails: list[OSError] = [OSError(errno.ENOSPC, "No space left on device"), BrokenPipeError()]
+
+    def no_room(line, err):
+        raise fails.pop(0)
+
+    monkeypatch.setattr("typer.echo", no_room)
+    monkeypatch.setattr("signal.signal", lambda *_: None)  # of the tests it stays
+    told = polling("http://127.0.0.1:1", "orders", 15.0, 60.0).told
+    told("this poll is lost")
+    with pytest.raises(BrokenPipeError):
+        told("nobody reads on")
 
 
 def test_the_switch_and_the_journal_on_the_command_line(tmp_path):
