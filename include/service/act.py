@@ -23,7 +23,7 @@ from include.service.journal import ChangeJournal
 from include.service.limits import ChangeLimits
 from include.service.pause import why_paused
 from include.service.reading import JobReading
-from include.service.record import LOCK
+from include.service.record import LOCK, file_number
 from include.service.rest import FlinkRest
 from include.testbeds.flink.rest import NoAnswerError
 
@@ -88,7 +88,7 @@ class Actor:
 
         Raises StoreError for a journal that is damaged, SetupError when it cannot be written.
         """
-        self._lock = _lock_of(self.mandate.state)
+        self._lock = file_number(self.mandate.state / LOCK)
         self.read_journal()
         about = {
             **asdict(self.mandate),
@@ -179,7 +179,7 @@ class Actor:
 
     def _replaced(self) -> str:
         """The lease is on a file: with another one in its place, another service may have it."""
-        return REPLACED if _lock_of(self.mandate.state) != self._lock else ""
+        return REPLACED if file_number(self.mandate.state / LOCK) != self._lock else ""
 
     def _note(self, verdict: Permission, wish: Wish, reading: JobReading) -> None:
         """Say once what is held or cut of what is wanted, and in a dry run what would be done."""
@@ -231,12 +231,3 @@ def _about(verdict: Permission, wish: Wish, reading: JobReading) -> dict[str, An
         "why": {name: wish.why[name] for name in verdict.asks if name in wish.why},
         "cuts": verdict.cuts,
     }
-
-
-def _lock_of(state: Path) -> tuple[int, int] | None:
-    """Device and number of the lock file of a state folder; None when it is not there."""
-    try:
-        lock = (state / LOCK).stat()
-    except OSError:
-        return None
-    return lock.st_dev, lock.st_ino

@@ -7,6 +7,7 @@ at, and another one goes on in the same folder. What was not read is an empty ce
 from __future__ import annotations
 
 import fcntl
+import os
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -309,10 +310,11 @@ def _rounded(value: Any) -> Any:
 
 
 @contextmanager
-def alone_in(folder: Path, what: str) -> Iterator[None]:
+def alone_in(folder: Path, what: str) -> Iterator[Callable[[], None]]:
     """Only one process at a time does ``what`` in a folder; the lock ends with the process.
 
-    Raises SetupError when another one does, or the folder cannot be written or locked.
+    Raises SetupError when another one does, or the folder cannot be written or locked; and so does
+    what it yields, once the folder was removed or replaced: another process may have that one.
     """
     try:
         make_folder(folder)
@@ -329,7 +331,22 @@ def alone_in(folder: Path, what: str) -> Iterator[None]:
         except OSError as error:  # over the network, say
             problem = f"{folder} cannot be locked ({error.strerror}); name one on a local disk"
             raise SetupError(problem) from error
-        yield
+
+        def require_ours() -> None:
+            if file_number(folder / LOCK) != file_number(file.fileno()):
+                how = "end this process and start it again"
+                raise SetupError(f"{folder} was removed or replaced; {how}")
+
+        yield require_ours
+
+
+def file_number(path: Path | int) -> tuple[int, int] | None:
+    """Device and number of a file, also of an open one; None when it is not there."""
+    try:
+        there = os.stat(path)  # noqa: PTH116  of an open file
+    except OSError:
+        return None
+    return there.st_dev, there.st_ino
 
 
 class Polled(Protocol):
@@ -379,17 +396,18 @@ def record(
     clock = clock or SteadyClock()
     job, every_s, told = polling.job, polling.every_s, polling.told
     with (
-        alone_in(folder, "records"),
+        alone_in(folder, "records") as require_ours,
         closing(polling.client(polling.url, now_s=clock.now_s)) as flink,
     ):
         flink.job_named(job)
         recorder = Recorder(folder, job, flink.url, every_s)
         clock.not_before(recorder.last_s + every_s / 2)
         recorder.begin(clock.now_s())
-        polls, silent, jumped_s = 0, "", 0.0
+        polls, silent, lost, jumped_s = 0, "", "", 0.0
         for at_s in turns(clock, every_s, polling.lasts_s, polling.stop):
             turned()
             try:
+                require_ours()
                 jumped_s += clock.jumped_s()
                 if jumped_s:
                     how = f"the clock of this machine was set by {jumped_s:+.0f} s"
@@ -406,9 +424,11 @@ def record(
                     recorder.miss(at_s, str(error), kind)
                 else:
                     seen(reading, recorder.keep(reading))
-                    polls, silent = polls + 1, ""
+                    polls, silent, lost = polls + 1, "", ""
             except SetupError as error:  # a full disk may have room again
-                told(f"this poll is lost: {error}")
+                if lost != str(error):
+                    told(f"this poll is lost: {error}")
+                lost = str(error)
         with suppress(SetupError):
             recorder.end(clock.now_s(), polls)
         return polls

@@ -347,6 +347,29 @@ def test_a_lost_poll_is_a_turn(
     assert told == ["this poll is lost: the disk is full"]
 
 
+def test_nothing_is_written_into_a_folder_that_took_the_place_of_its_own(
+    tmp_path: Path, flink: FakeFlink
+) -> None:
+    """Another process may record there."""
+    stop, told, turned = threading.Event(), [], []
+
+    def moves() -> None:
+        turned.append(1)
+        if len(turned) == 2:
+            (tmp_path / "job").rename(tmp_path / "moved")
+        if len(turned) == 4:
+            stop.set()
+
+    record(polling_of(flink, stop, told), tmp_path / "job", turned=moves)
+    assert not (tmp_path / "job").exists()
+    assert [row["kind"] for row in csv_rows(tmp_path / "moved" / "events.csv")] == [
+        "begun",
+        "ended",
+    ]
+    problem = f"{tmp_path / 'job'} was removed or replaced; end this process and start it again"
+    assert told == [f"this poll is lost: {problem}"]
+
+
 def test_a_clock_that_was_set_while_the_disk_was_full_is_told_once_there_is_room(
     tmp_path: Path, flink: FakeFlink, monkeypatch: pytest.MonkeyPatch
 ) -> None:
