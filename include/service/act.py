@@ -36,10 +36,11 @@ WRITES_IN_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """Instances that a controller wants by operator, and why."""
+    """Instances that a controller wants by operator, and why; and why that is not followed."""
 
     counts: Mapping[str, int] = field(default_factory=dict)
     why: Mapping[str, str] = field(default_factory=dict)
+    why_not: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,7 +146,7 @@ class Actor:
         return "a checkpoint has begun" if look.checkpoint_running else ""
 
     def _verdict(self, reading: JobReading, read: Timestamp, wish: Wish) -> Permission:
-        present = Present(self._now(), read, self._stopped())
+        present = Present(self._now(), read, self._stopped() or wish.why_not)
         return allowed_change(wish.counts, reading, self.mandate.limits, self.history, present)
 
     def _ask(self, verdict: Permission, wish: Wish, reading: JobReading) -> Permission:

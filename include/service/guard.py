@@ -33,7 +33,7 @@ class Present:
     now: Timestamp
     read: Timestamp
     stopped: str = ""
-    """Why somebody wants no changes at all; "" when nobody said so."""
+    """Why nothing may change, whatever is read; "" when nothing stops it."""
 
 
 def allowed_change(

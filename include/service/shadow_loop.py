@@ -36,11 +36,13 @@ SHORTEST_BTU_S = 600.0
 with for so long, or controllers move instances on paper again and again."""
 
 LONGEST_MEAN_S = 60.0
+FIRST = "what is advised first after a start of the job, or of this service, is not followed"
+OUTAGE = "advice is not followed that is a mean over a time in which nobody looked"
 
 
 @dataclass(slots=True)
 class Attention:
-    """Whether the last advice is of a time in which somebody looked and the job ran.
+    """Whether the last advice is of a time in which somebody looked and the job ran; else why not.
 
     A mean over an outage, of more than a minute and two polls, moves memories on and changes
     nothing. Nor does what is advised first after a start of the job, which counts nothing while it
@@ -48,7 +50,7 @@ class Attention:
     """
 
     every_s: float
-    follows: bool = False
+    why_not: str = FIRST
     _longest_s: float = 0.0
     _start: tuple[str, float] = "", 0.0
 
@@ -57,8 +59,8 @@ class Attention:
         self._longest_s = max(self._longest_s, rates.since_s if rates else 0.0)
         if asked:
             start = now.job, now.started_s
-            looked = self._longest_s <= max(LONGEST_MEAN_S, 2 * self.every_s)
-            self.follows = looked and start == self._start
+            outage = self._longest_s > max(LONGEST_MEAN_S, 2 * self.every_s)
+            self.why_not = FIRST if start != self._start else OUTAGE if outage else ""
             self._longest_s, self._start = 0.0, start
 
 
@@ -116,7 +118,7 @@ def run_shadow(  # noqa: PLR0913  what a user may say
                     advised(line_of(name, rows))
             if actor is not None:
                 last = [row for shadowed in state.controllers.values() for row in shadowed.advised]
-                wish = wish_of(last if attention.follows else (), now.at_s - every_s / 2)
+                wish = wish_of(last, now.at_s - every_s / 2, attention.why_not)
                 read = Timestamp.now().before(clock.now_s() - now.at_s)
                 lines = list(lines_of(actor.step(now, read, wish), really=actor.mandate.really))
                 for line in lines if lines != last_acted else ():
@@ -148,11 +150,11 @@ def line_of(name: str, rows: Sequence[Advised]) -> str:
     return f"{at} {name:<18} {what} ({(changed or rows)[0].because})"
 
 
-def wish_of(advised: Sequence[Advised], at_s: float) -> Wish:
-    """What is advised and held at that time."""
+def wish_of(advised: Sequence[Advised], at_s: float, why_not: str = "") -> Wish:
+    """What is advised and held at that time, and why it is not followed."""
     rows = [row for row in advised if not row.failed and at_s <= row.holds_until_s]
     counts = {row.operator: row.wanted for row in rows}
-    return Wish(counts, {row.operator: row.because or row.reason for row in rows})
+    return Wish(counts, {row.operator: row.because or row.reason for row in rows}, why_not)
 
 
 def lines_of(verdict: Permission, *, really: bool) -> Iterator[str]:

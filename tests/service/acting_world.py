@@ -107,6 +107,7 @@ class Acting:
         self.flink, self.state, self.counts = flink, state, {"map": 3}
         given = {"between_changes_s": 0, "respect_others_s": 3600, "wait_after_failure_s": 3600}
         self.why, self.client, self.ended = "the queue grows", connect(), False
+        self.why_not = ""
         may = mandate(state, really=really, limits=limits_of(**{**given, **limits}))
         self.actor = Actor(may, self.client, ends=lambda: self.ended)
         self.actor.read_journal()
@@ -114,7 +115,7 @@ class Acting:
     def step(self, *, meanwhile=lambda: None, **changed):
         """``meanwhile`` happens between the reading and the step."""
         self.flink.world.advance(10)
-        wish = Wish(self.counts, {"map": self.why})
+        wish = Wish(self.counts, {"map": self.why}, self.why_not)
         reading = replace(self.client.reading("orders"), **changed)
         meanwhile()
         return self.actor.step(reading, Timestamp.now(), wish)

@@ -69,6 +69,16 @@ def test_a_reason_that_comes_and_goes_is_written_once_between_two_changes(flink,
     assert service.kinds[3:] == ["resumed", "asks", "taken", "up", "held"]
 
 
+def test_advice_that_is_not_followed_is_in_the_journal_with_the_reason(flink, acting):
+    service = acting()
+    service.why_not = "it is the first after a start"
+    assert service.step().held == (service.why_not,)
+    assert requests(flink) == []
+    assert service.told[-1] == f"nothing changes, map 3 wanted:\n    {service.why_not}"
+    service.why_not = ""
+    assert service.step().asks == {"map": 3}
+
+
 @pytest.mark.parametrize(("really", "wanted"), [(False, 3), (True, 20)])
 def test_what_would_change_between_checkpoints_is_written_once(flink, acting, really, wanted):
     """It may change, or the limits allow no more, at every other reading."""

@@ -31,7 +31,7 @@ from include.service.observe import Terms, graph_of, observation_of, setting_of
 from include.service.rates import Totals, added, rates_between
 from include.service.record import Recorder
 from include.service.shadow import Shadow, ShadowState, asked_controllers, opened
-from include.service.shadow_loop import Attention, line_of
+from include.service.shadow_loop import FIRST, OUTAGE, Attention, line_of
 from include.service.verdict import state_of
 from tests.command_line import refused, said
 from tests.service.flink_world import World
@@ -227,9 +227,9 @@ def test_what_is_advised_after_an_outage_is_not_followed(world: World) -> None:
     for since_s, asked in ((15, True), (15, True), (3600, False), (15, True), (15, True)):
         now = world.after(since_s)
         attention.read(now, rates_between(before, now), asked=asked)
-        followed.append(attention.follows)
+        followed.append(attention.why_not)
         before = now
-    assert followed == [False, True, True, False, True]
+    assert followed == [FIRST, "", "", OUTAGE, ""]
 
 
 def test_what_is_advised_first_after_a_start_of_the_job_is_not_followed(world: World) -> None:
@@ -240,8 +240,8 @@ def test_what_is_advised_first_after_a_start_of_the_job_is_not_followed(world: W
         if restarts:
             world.restart(20)
         attention.read(world.after(45), None, asked=True)
-        followed.append(attention.follows)
-    assert followed == [False, True, False, True]
+        followed.append(attention.why_not)
+    assert followed == [FIRST, "", FIRST, ""]
 
 
 @pytest.mark.parametrize("out_s", [30, 10_800])
