@@ -22,6 +22,7 @@ patterns: {name: trace, path: load.csv}
 controllers: [{name: fixed, instances_each: 2}]
 btus_min: 60
 duration_min: 60
+price_books: [btu60, book.yaml]
 """
 TOPOLOGY = """\
 name: job
@@ -31,8 +32,13 @@ operators:
   parse: {label: Parse, slo_ms: 1000, cpu_shares: 1024, memory_mb: 9, service_ms: 4}
 edges: [{from: load, to: parse}]
 """
+BOOK = """
+{name: mine, provider: own, region: own, instance_type: own, currency: USD,
+ per_hour: 0.05, billed_every_s: 1, minimum_s: 1, as_of: 2026-01-31, source: our bill}
+"""
 FILES = {
     "spec.yaml": SPEC,
+    "book.yaml": BOOK,
     "job.yaml": TOPOLOGY,
     "calibration.yaml": "overhead_cores: 0.05\n",
     "load.csv": "time_s,rate_items_per_s\n0,10\n60,20\n",
@@ -71,6 +77,7 @@ def looked_at(tmp_path: Path, *specs: RunSpec) -> None:
         ({"job": TOPOLOGY.replace("service_ms: 4", "service_ms: 5")}, "another topology"),
         ({"calibration": "overhead_cores: 0.1\n"}, "another calibration"),
         ({"load": FILES["load.csv"].replace("20", "30")}, "another trace"),
+        ({"book": BOOK.replace("0.05", "0.06")}, "another price book"),
     ],
 )
 @pytest.mark.parametrize("seed", [1, 2])

@@ -34,7 +34,8 @@ def require_each_once(folder: Path, runs: Iterable[Mapping[str, Any]]) -> None:
 
 
 def require_same_files(folder: Path, runs: Iterable[Mapping[str, Any]]) -> None:
-    """Raise StoreError when runs of one case were given other topologies, calibrations or traces.
+    """Raise StoreError when runs of one case were given other topologies, calibrations, traces or
+    price books of one name.
 
     ``runs`` are rows of the table ``runs``. Runs whose inputs are not kept are taken as they are.
     """
@@ -69,6 +70,8 @@ def _inputs(run: Any, seed: int) -> Iterator[tuple[str, Any, str]]:
     for name in ("topology", "calibration"):
         is_own = str(spec[name]).endswith((".yaml", ".yml"))
         yield name, "", _digest(run[name]) if is_own else "ours"
+    for book in run["price_books"]:
+        yield "price book", book["name"], _digest(book) if "source" in book else "ours"
     levels = [run["levels"], run["level_of"]]
     if "path" in options and not options.get("days_as_seeds") and len(levels[0]) == 1:
         yield "trace", "", _digest(levels)
