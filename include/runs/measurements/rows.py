@@ -247,7 +247,9 @@ class AdviceRow:
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """The level at one monitoring time and the items each source published since the last."""
+    """A monitoring period that ends at ``time_s``: the level with which it began, and the items
+    that each source published in it.
+    """
 
     time_s: float
     source: str
