@@ -98,6 +98,10 @@ def test_a_book_bills_by_its_rule_unless_it_says_otherwise() -> None:
         *((without(source=f"{sign}1"), "source: string should match") for sign in "+-@\t\r"),
         (without(price=3), "price: unknown field"),
         (without(reserved={"hosts": 0}), "reserved.hosts: input should be greater"),
+        (
+            without(reserved={"hosts": 2, "per_hour": 0}),
+            "reserved.per_hour: input should be greater than 0",
+        ),
         *(
             (without(as_of=day), "write the day of the price as 2026-01-31")
             for day in ("last spring", "31.1.2026", "2026-13-01")

@@ -39,7 +39,7 @@ Seconds = Annotated[float, Field(ge=1, lt=1e8, allow_inf_nan=False)]
 
 class _Reserved(Strict):
     hosts: Annotated[int, Field(ge=1, le=100_000)]
-    per_hour: Money
+    per_hour: Price
 
 
 class _Book(Strict):
