@@ -8,7 +8,7 @@ import pytest
 
 from include.experiment.matrix import runs_in_file
 from include.experiment.spec import RunSpec
-from include.experiment.variant import conditions_of
+from include.experiment.variant import conditions_of, variant_of
 from include.model.errors import StoreError
 from include.results.tables.same_inputs import require_each_once, require_same_files
 from include.runs.stages import provision
@@ -53,7 +53,8 @@ def provisioned(tmp_path: Path, place: str, seed: int, **changes: str) -> RunSpe
         (folder / name).write_text(content)
     if "load" in changes:
         (folder / "load.csv").write_text(changes["load"])
-    (folder / "spec.yaml").write_text(f"{SPEC}seeds: {seed}\n")
+    spec_file = changes.get("spec", SPEC)
+    (folder / "spec.yaml").write_text(f"{spec_file}seeds: {seed}\n")
     (spec,) = runs_in_file(folder / "spec.yaml")
     provision(spec, tmp_path / "var")
     return spec
@@ -63,7 +64,8 @@ def looked_at(tmp_path: Path, *specs: RunSpec) -> None:
     rows = [
         {
             "run": spec.run_id, "topology": "job", "pattern": spec.pattern, "seed": spec.seed,
-            "conditions": conditions_of(spec),
+            "conditions": conditions_of(spec), "controller": spec.controller,
+            "variant": variant_of(spec), "btu_min": spec.btu_min,
         }
         for spec in specs
     ]  # fmt: skip
@@ -90,6 +92,17 @@ def test_runs_of_other_files_with_the_same_names_are_told(
         looked_at(tmp_path, first, other)
     assert first.run_id in str(caught.value)
     assert other.run_id in str(caught.value)
+
+
+def test_seeds_that_were_priced_by_other_books_are_told(tmp_path: Path) -> None:
+    """Their bills would be averaged, one by `btu60` and one by `mine`."""
+    first = provisioned(tmp_path, "a", 1)
+    alone = SPEC.replace("[btu60, book.yaml]", "book.yaml")
+    other = provisioned(tmp_path, "b", 2, spec=alone)
+    by_another = alone.replace("instances_each: 2", "instances_each: 3")
+    looked_at(tmp_path, first, provisioned(tmp_path, "c", 2, spec=by_another))
+    with pytest.raises(StoreError, match="have another list of price books"):
+        looked_at(tmp_path, other, first)
 
 
 def test_the_same_files_elsewhere_are_the_same(tmp_path: Path) -> None:

@@ -14,6 +14,9 @@ from include.model.errors import StoreError, command
 
 CASE = ("topology", "pattern", "conditions")
 """Columns that tables know a load by; files are named in them without their folders."""
+WHO = ("controller", "variant", "btu_min")
+"""Columns that runs have in common, too, of which tables have one mean."""
+SAME_NAME = "under the same name"
 
 
 def require_each_once(folder: Path, runs: Iterable[Mapping[str, Any]]) -> None:
@@ -35,7 +38,7 @@ def require_each_once(folder: Path, runs: Iterable[Mapping[str, Any]]) -> None:
 
 def require_same_files(folder: Path, runs: Iterable[Mapping[str, Any]]) -> None:
     """Raise StoreError when runs of one case were given other topologies, calibrations, traces or
-    price books of one name.
+    price books of one name, or runs that differ in the seed were priced by other books.
 
     ``runs`` are rows of the table ``runs``. Runs whose inputs are not kept are taken as they are.
     """
@@ -46,14 +49,14 @@ def require_same_files(folder: Path, runs: Iterable[Mapping[str, Any]]) -> None:
         if not path.is_file():
             continue
         try:
-            inputs = list(_inputs(read_json(path), row["seed"]))
+            inputs = list(_inputs(read_json(path), row))
         except (KeyError, TypeError) as error:
             raise StoreError(f"{path} is damaged ({error!r}); remove it and run again") from error
         for name, extra, digest in inputs:
             key = (*(row[column] for column in CASE), name, extra)
             first, first_digest = first_inputs.setdefault(key, (row["run"], digest))
             if first_digest != digest:
-                why = f"- {first} and {row['run']} have another {name} under the same name"
+                why = f"- {first} and {row['run']} have another {name}"
                 problems[why] = None
     if problems:
         how = f"remove the runs of one of them: {command('remove', folder, 'RUN')}"
@@ -61,21 +64,24 @@ def require_same_files(folder: Path, runs: Iterable[Mapping[str, Any]]) -> None:
         raise StoreError("\n".join([f"{folder}: {why}; {how}", *problems]))
 
 
-def _inputs(run: Any, seed: int) -> Iterator[tuple[str, Any, str]]:
+def _inputs(run: Any, row: Mapping[str, Any]) -> Iterator[tuple[str, Any, str]]:
     """What a run was given: its name, what else it depends on, and a digest.
 
     Files of ours are known by their names, whichever version had which content.
     """
-    spec, options = run["spec"], run["spec"]["pattern_options"]
+    spec, options, books = run["spec"], run["spec"]["pattern_options"], run["price_books"]
     for name in ("topology", "calibration"):
         is_own = str(spec[name]).endswith((".yaml", ".yml"))
-        yield name, "", _digest(run[name]) if is_own else "ours"
-    for book in run["price_books"]:
-        yield "price book", book["name"], _digest(book) if "source" in book else "ours"
+        yield f"{name} {SAME_NAME}", "", _digest(run[name]) if is_own else "ours"
+    for book in books:
+        digest = _digest(book) if "source" in book else "ours"
+        yield f"price book {SAME_NAME}", book["name"], digest
+    names = sorted(book["name"] for book in books)
+    yield "list of price books", tuple(row[column] for column in WHO), _digest(names)
     levels = [run["levels"], run["level_of"]]
     if "path" in options and not options.get("days_as_seeds") and len(levels[0]) == 1:
-        yield "trace", "", _digest(levels)
-    yield "load", seed, _digest(levels)
+        yield f"trace {SAME_NAME}", "", _digest(levels)
+    yield f"load {SAME_NAME}", row["seed"], _digest(levels)
 
 
 def _digest(value: Any) -> str:
