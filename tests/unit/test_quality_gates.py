@@ -117,6 +117,7 @@ def test_what_is_bad_or_missing_is_named_down_to_the_row(tmp_path: Path) -> None
     change(folder, "timeline", ready_instances=10)
     change(folder, "runs", spec_hash="")
     change(folder, INPUT_CHECKS, measured=3.0)
+    change(folder, "outcomes", strict_total_cost=None)
     restage(folder, "scaling_total", read_staged(folder, "scaling_total") * 2)
     (run,) = read_staged(folder, "runs")
     restage(folder, "runs", [run, {**run, "run": "lost"}])
@@ -132,6 +133,7 @@ def test_what_is_bad_or_missing_is_named_down_to_the_row(tmp_path: Path) -> None
     assert "cost.regret: regret is above 0." in message
     assert "timeline.instances/ready_instances: " in message
     assert "runs.spec_hash: " in message
+    assert "strict_total_cost: strict_total_cost is never missing." in message
     assert "check=hosts leased twice, measured=3.0" in message
     assert "scaling_total.run: One row per run." in message
     assert "compliance.run: Every measured run is in the table." in message
