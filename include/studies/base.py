@@ -249,7 +249,9 @@ def ask(predicate: Predicate, *of: Any) -> tuple[ClaimOutcome, str]:
 def cells_of(values: Iterable[CellValue], workload: str = "scenario") -> list[Row]:
     """Rows of ``cells.csv``; ``workload`` names the first column: scenario or pattern."""
     cells = gathered(((of, controller, metric), value) for of, controller, metric, value in values)
+    means = {cell: mean_of(samples) for cell, samples in cells.items()}
     return [
-        {workload: of, "controller": controller, "metric": metric, **mean_of(samples)._asdict()}
-        for (of, controller, metric), samples in cells.items()
+        {workload: of, "controller": controller, "metric": metric, **mean._asdict()}
+        | {"sigma": mean.known_sigma}
+        for (of, controller, metric), mean in means.items()
     ]

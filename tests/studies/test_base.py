@@ -64,7 +64,7 @@ def test_cells_are_means_over_runs_with_their_sample_deviation():
         {"scenario": "p", "controller": "btu", "metric": "cost_usd", "mean": 2.0,
          "sigma": pytest.approx(2**0.5), "runs": 2},
         {"scenario": "p", "controller": "btu", "metric": "hosts_count", "mean": 2.0,
-         "sigma": 0.0, "runs": 1},
+         "sigma": None, "runs": 1},
     ]  # fmt: skip
 
 

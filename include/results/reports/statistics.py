@@ -26,6 +26,11 @@ class Mean(NamedTuple):
     runs: int
 
     @property
+    def known_sigma(self) -> float | None:
+        """None for a single run, which says nothing of it."""
+        return self.sigma if self.runs > 1 else None
+
+    @property
     def half(self) -> float | None:
         """Half its 95 % confidence interval; None for a single run."""
         return half_interval(self.sigma, self.runs)

@@ -117,7 +117,7 @@ def _row(case: Case, runs: Sequence[FuguRun]) -> dict[str, Any]:
     row: dict[str, Any] = dict(zip(("controller", "configuration", "pattern"), case, strict=True))
     row |= {"seeds": len(runs)} | {name: fmean(run[name] for run in runs) for name in METRICS}
     for name in ("avg_utilisation", "latency_p90_ms"):
-        row[f"{name}_sigma"] = mean_of([run[name] for run in runs]).sigma
+        row[f"{name}_sigma"] = mean_of([run[name] for run in runs]).known_sigma
     return row
 
 

@@ -95,7 +95,7 @@ def results(metrics: PvldbMetrics) -> Rows:
         off = 100 * (cell.mean / figure.mean - 1) if figure else None
         row = {
             "scenario": scenario, "metric": metric, "filter": name,
-            "runs": cell.runs, "mean": cell.mean, "sigma": cell.sigma,
+            "runs": cell.runs, "mean": cell.mean, "sigma": cell.known_sigma,
             "published_mean": figure and figure.mean, "published_sigma": figure and figure.sigma,
             "off_percent": off, "tolerance_percent": figure and TOLERANCE_PERCENT[metric],
             "inside": None if off is None else abs(off) <= TOLERANCE_PERCENT[metric],
