@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -119,6 +120,29 @@ def test_a_full_disk_takes_no_lock_and_nobody_waits_for_it(tmp_path):
     with no_file_above(0), pytest.raises(SetupError, match="free some space"), alone(tmp_path, "a"):
         pass
     with alone(tmp_path, "a", wait_s=0.3):
+        pass
+
+
+def test_a_folder_that_becomes_read_only_hides_nothing(tmp_path, monkeypatch):
+    def refuse(path, missing_ok=False):
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
+
+    monkeypatch.setattr(Path, "unlink", refuse)
+    with pytest.raises(SetupError, match="what went wrong"), alone(tmp_path, "a run"):
+        raise SetupError("what went wrong")
+    monkeypatch.undo()
+    assert lock_of(tmp_path, "a run").is_file()
+    assert not locked(tmp_path)
+    with alone(tmp_path, "a run", wait_s=0.3):
+        pass
+
+
+def test_a_file_system_without_locks_is_told_and_nobody_is_waited_for(tmp_path, monkeypatch):
+    def refuse(file, operation):
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr("fcntl.flock", refuse)
+    with pytest.raises(SetupError, match="has locks"), alone(tmp_path, "a run", wait_s=0.3):
         pass
 
 

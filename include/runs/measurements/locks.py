@@ -44,7 +44,7 @@ def alone(folder: Path, name: str, wait_s: float = WAIT_S) -> Iterator[None]:
     """Do what only one process at a time may do with a run or a report.
 
     Says once in the log who is at it, and waits. Raises StoreError after ``wait_s`` seconds,
-    SetupError when the folder cannot be written.
+    SetupError when the folder cannot be written, or has no locks.
     """
     path = lock_of(folder, name)
     if path in _held:
@@ -56,7 +56,9 @@ def alone(folder: Path, name: str, wait_s: float = WAIT_S) -> Iterator[None]:
         yield
     finally:
         _held.discard(path)
-        path.unlink(missing_ok=True)  # while it is locked: whoever waits looks for a new file
+        # A folder that cannot be written any more keeps the file, which nobody has locked then.
+        with suppress(OSError):
+            path.unlink(missing_ok=True)  # while it is locked: whoever waits looks for a new file
         file.close()
         with suppress(OSError):
             path.parent.rmdir()
@@ -69,7 +71,7 @@ def _acquired(path: Path, name: str, end_s: float) -> IO[str]:
         file = _open_file(path)
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except BlockingIOError:
             holder = _holder(file)
             file.close()
             if not waits:
@@ -80,6 +82,12 @@ def _acquired(path: Path, name: str, end_s: float) -> IO[str]:
             waits = True
             time.sleep(LOOK_S)
             continue
+        except OSError as error:
+            file.close()
+            raise SetupError(
+                f"{path} cannot be locked ({error.strerror}); name a folder of a file system that "
+                "has locks (--root, --out, TIDEBENCH_DATA_ROOT)"
+            ) from error
         if _is_there(path, file):
             break
         file.close()
