@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from inspect import signature
-from numbers import Integral
+from math import isfinite
+from numbers import Integral, Real
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -27,7 +28,7 @@ def build_checked(
         controller = build(setting=setting, **options)
         of_options: Any = controller.problems()
         problems = [of_options] if isinstance(of_options, str) else list(of_options)
-        problems += not_above_0(controller, "interval_s")
+        problems += _interval(controller)
         problems = problems or [*_first_instances(controller), *_deciding(controller)]
     except (*WHATEVER, KeyboardInterrupt) as error:
         if is_ctrl_c(error):
@@ -42,6 +43,14 @@ def build_checked(
 def memory_adapter(kind: type) -> TypeAdapter[Any]:
     """What stores a class of memory, and reads it; to make one takes longer than to use it."""
     return TypeAdapter(kind)
+
+
+def _interval(controller: Controller) -> Iterator[str]:
+    interval_s: Any = controller.interval_s
+    if isinstance(interval_s, bool) or not isinstance(interval_s, Real) or not isfinite(interval_s):
+        yield f"interval_s must be a finite number of seconds, got {interval_s!r:.40}"
+    else:
+        yield from not_above_0(controller, "interval_s")
 
 
 def _first_instances(controller: Controller) -> Iterator[str]:
@@ -66,5 +75,10 @@ def _deciding(controller: Controller) -> Iterator[str]:
         adapter = memory_adapter(memory.__class__)
         adapter.validate_python(adapter.dump_python(memory, mode="json"))
     except WHATEVER as error:
-        plain = "make it a frozen dataclass of numbers, texts, tuples and mappings"
-        yield f"memory cannot be stored ({error_line(error)}); {plain}"
+        yield not_stored(error)
+
+
+def not_stored(error: BaseException) -> str:
+    """Sentence for a memory that raised it when it was stored."""
+    how = "make it a frozen dataclass of numbers, texts, tuples and mappings"
+    return f"memory cannot be stored ({error_line(error)}); {how}"

@@ -33,11 +33,13 @@ def error_line(error: BaseException) -> str:
 
 def is_ctrl_c(error: BaseException) -> bool:
     """Whether a user may have raised it. Where Python does not handle Ctrl-C itself (in `advise`,
-    in tasks), only the code of an author does."""
-    return (
-        isinstance(error, KeyboardInterrupt)
-        and signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    )
+    in tasks), only the code of an author does, and a handler of ours."""
+    if not isinstance(error, KeyboardInterrupt):
+        return False
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        return True
+    raised_in = [str(frame.f_globals.get("__name__")) for frame, _ in walk_tb(error.__traceback__)]
+    return _package(raised_in[-1]) == OURS
 
 
 def places(error: BaseException, kind: type) -> list[str]:

@@ -17,7 +17,7 @@ from include.controllers.building import build_checked
 from include.controllers.registry import ENTRY_POINTS, imported
 from include.experiment.controller_setting import setting_of
 from include.experiment.levels import pattern_problems, seed_problems, source_problems
-from include.experiment.options import checked_options
+from include.experiment.options import SETTING, checked_options, missing_options
 from include.experiment.prices import price_book
 from include.experiment.spec import Choice, RunSpec
 from include.model.errors import Problem, SpecError, unknown_name
@@ -298,6 +298,8 @@ def _option_problems(_: RunSpec, kind: str, one: Choice) -> Iterator[str]:
         return
     build = CONTROLLERS[one.name].build
     yield from checked_options(f"{kind} {one.name}", build, one.options)[1]
+    missing = missing_options(build, [*one.options, SETTING])
+    yield from (f"{kind} {one.name} needs the option {option}" for option in missing)
 
 
 def _setting_problems(spec: RunSpec, kind: str, one: Choice) -> Iterator[str]:
@@ -309,7 +311,7 @@ def _setting_problems(spec: RunSpec, kind: str, one: Choice) -> Iterator[str]:
         return
     factory = CONTROLLERS[one.name].build
     values, problems = checked_options("", factory, one.options)
-    if not problems:
+    if not problems and not missing_options(factory, [*one.options, SETTING]):
         setting = setting_of(spec, topology, FLAVORS[spec.flavor], _read_books(spec)[0])
         try:
             own = list(_too_many(spec, build_checked(one.name, factory, setting, values)))

@@ -9,11 +9,11 @@ from pathlib import PurePath
 from typing import Any
 
 from include.controllers.base import Controller, Setting
-from include.controllers.failures import WHATEVER, error_line, place_in
+from include.controllers.failures import error_line, is_ctrl_c, place_in
 from include.model.cluster import Changes, operator_of
 from include.model.decision import Decision, Reasoned
 from include.model.observation import Observation
-from include.runs.guard import check
+from include.runs.guard import decide
 from include.runs.measurements.rows import AdviceRow
 
 NO_CHANGES = Changes(Counter(), 0, 0)
@@ -42,9 +42,10 @@ def ask(
     Actions that the guard would refuse do not count as changes.
     """
     try:
-        after, decided = controller.decide(memory, observation)
-        checked = check(decided, observation, setting)
-    except WHATEVER as error:
+        after, decided, checked = decide(controller, memory, observation, setting)
+    except BaseException as error:
+        if is_ctrl_c(error):
+            raise
         # A row of measurements, so the same on any machine: no folders.
         where = PurePath(place_in(controller, error)).name
         fault = f"{error_line(error)} ({where})"

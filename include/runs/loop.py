@@ -10,12 +10,12 @@ from itertools import groupby
 from typing import Any
 
 from include.controllers.base import Controller, Setting
-from include.controllers.failures import WHATEVER, decide_failed
+from include.controllers.failures import decide_failed, is_ctrl_c
 from include.model.cluster import Changes
 from include.model.decision import Decision, Outcome, Reasoned
 from include.model.observation import Observation
 from include.runs.advice import Advice, ask
-from include.runs.guard import check
+from include.runs.guard import decide
 from include.testbeds.base import ACTS, Testbed
 
 
@@ -79,9 +79,10 @@ class Loop:
     def _act(self, memory: Any) -> Tick:
         observation = self.testbed.observe()
         try:
-            memory, decided = self.controller.decide(memory, observation)
-            checked = check(decided, observation, self.setting) if decided.steps else []
-        except WHATEVER as error:
+            memory, decided, checked = decide(self.controller, memory, observation, self.setting)
+        except BaseException as error:
+            if is_ctrl_c(error):
+                raise
             raise decide_failed(self.controller, observation.now_s, error) from error
         return Tick(observation, decided, self._apply(decided, checked), memory)
 

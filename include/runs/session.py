@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from include.controllers.building import memory_adapter
+from include.controllers.building import memory_adapter, not_stored
 from include.controllers.deployment import first_deployment
 from include.experiment.run import Run
 from include.model.cluster import Changes, operator_of
@@ -24,6 +24,7 @@ from include.model.decision import (
     StartInstance,
     StopInstance,
 )
+from include.model.errors import ControllerFailed
 from include.runs.advice import NO_CHANGES, Advice, advice_rows
 from include.runs.loop import Loop, Tick
 from include.runs.measurements.rows import DecisionRow
@@ -103,13 +104,20 @@ class Session:
         }
 
     def snapshot(self) -> dict[str, np.ndarray]:
-        """The testbed's arrays, and the memory of the controller and of each advisor."""
-        plain = {
-            who: memory_adapter(memory.__class__).dump_python(memory, mode="json")
-            for who, memory in self.memories.items()
-        }
+        """The testbed's arrays, and the memory of the controller and of each advisor.
+
+        Raises ControllerFailed where a memory cannot be stored.
+        """
+        plain = {who: self._plain(who, memory) for who, memory in self.memories.items()}
         memories = packed({"memories": plain}, VERSION)
         return {"memories": memories, **self.loop.testbed.snapshot()}
+
+    def _plain(self, who: str, memory: Any) -> Any:
+        try:
+            return memory_adapter(memory.__class__).dump_python(memory, mode="json")
+        except Exception as error:
+            name = self.run_of.spec.controller if who == ACTS else f"advisor {who}"
+            raise ControllerFailed(f"{name}: {not_stored(error)}") from error
 
     def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
         """Continue from a snapshot of the same run."""

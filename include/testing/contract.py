@@ -111,7 +111,9 @@ class ControllerContract:
     def test_memory_survives_json(self, observation: Observation, later: Observation) -> None:
         """A window stores it, the next one goes on from it."""
         for controller in self.every():
-            memory, _ = controller.decide(controller.initial_memory(), observation)
+            first = controller.initial_memory()
+            memory, _ = controller.decide(first, observation)
+            assert memory.__class__ is first.__class__
             later = dataclasses.replace(later, now_s=observation.now_s + controller.interval_s)
             stored = memory_adapter(memory.__class__)
             revived = stored.validate_json(stored.dump_json(memory))

@@ -21,7 +21,9 @@ from include.files.whole import digest, read_json
 from include.model.decision import Decision, Reason
 from include.model.observation import Observation
 from include.runs import stages
+from include.runs.advice import NO_CHANGES, advice_rows, ask
 from include.runs.session import Session
+from include.testing.builders import a_setting, an_observation
 from tests.builders import begun
 from tests.command_line import said
 from tests.digests import digests
@@ -193,6 +195,26 @@ def test_an_advisor_that_fails_is_told_and_harms_nobody(tmp_path: Path) -> None:
         assert row["failed"] == ("ZeroDivisionError" in row["because"])
         assert row["failed"] <= (row["advised_instances"] == row["instances"])
     assert {row["failed"] for row in rows} == {True, False}
+
+
+class Undecided(Fixed):
+    """What it returns is no decision, and its memory is of another class."""
+
+    def decide(self, memory: Any, observation: Observation) -> tuple[Any, Decision]:
+        reason: Any = "nothing_to_do" if observation.now_s else Reason.NOTHING_TO_DO
+        return (memory if observation.now_s else 5), Decision((), "quiet", reason)
+
+
+@pytest.mark.parametrize(("now_s", "fault"), [(0.0, "a memory of class int"), (9.0, "reason must")])
+def test_what_no_row_or_window_could_store_is_a_fault_of_the_advisor(
+    now_s: float, fault: str
+) -> None:
+    advisor = Undecided(setting=a_setting())
+    memory = advisor.initial_memory()
+    advice = ask("mine", advisor, memory, an_observation(now_s=now_s), advisor.setting)
+    assert (advice.decided, advice.memory) == (None, memory)
+    assert fault in advice.fault
+    assert advice_rows([(advice, NO_CHANGES)], ["O1"])["failed"] == [True]
 
 
 def test_every_row_has_the_reason_of_its_operator(tmp_path: Path) -> None:

@@ -64,26 +64,51 @@ def test_neither_the_processes_nor_a_run_that_fails_matter_to_the_others(alone, 
 FAILING = """
 from dataclasses import dataclass
 from include.controllers.fixed import Fixed
+from include.model.decision import Decision, Reason, Reasoned, StartInstance
+
+WAITS = Reason.NOTHING_TO_DO
 
 @dataclass(frozen=True, kw_only=True)
 class Fails(Fixed):
     how: str
 
-    def decide(self, memory, observation):  # line of none
-        return self.fail()
+    def decide(self, memory, observation):  # where it begins
+        return self.fail(memory)
 
-    def fail(self):
+    def fail(self, memory):
+        if self.how == "interrupt":
+            raise KeyboardInterrupt  # line of interrupt
         if self.how == "exit":
             raise SystemExit(3)  # line of exit
         if self.how == "raise":
             raise ValueError("no\\nrate")  # line of raise
+        return {
+            "nothing": None,
+            "text": (memory, "wait"),
+            "memory": (5, Decision((), "", WAITS)),
+            "reason": (memory, Decision((), "", "nothing_to_do")),
+            "sentence": (memory, Decision((), 5, WAITS)),
+            "half": (memory, Decision((), "\\ud800", WAITS)),
+            "step": (memory, Decision(("go",), "", WAITS)),
+            "number": (memory, Decision((Reasoned(StartInstance(5, "h"), "", WAITS),), "", WAITS)),
+        }[self.how]
 """
 
 
 FAULTS = {
     "raise": "ValueError: no rate",
     "exit": "SystemExit: 3",
-    "none": "TypeError: cannot unpack non-iterable NoneType object",
+    "interrupt": "KeyboardInterrupt",
+    "nothing": "TypeError: cannot unpack non-iterable NoneType object",
+    "text": "TypeError: decide returns 'wait' in place of a Decision",
+    "memory": "TypeError: decide returns a memory of class int for one of NoMemory; make it the "
+    "class that initial_memory returns",
+    "reason": "TypeError: reason must be one of Reason, got 'nothing_to_do'",
+    "sentence": "TypeError: because must be a text, got 5",
+    "half": "UnicodeEncodeError: 'utf-8' codec can't encode character '\\ud800' in position 0: "
+    "surrogates not allowed",
+    "step": "TypeError: 'go' is no step of a Decision",
+    "number": "TypeError: operator must be a text, got StartInstance(operator=5, host='h')",
 }
 
 
@@ -93,11 +118,16 @@ def test_a_controller_that_fails_is_told_with_its_line(alone, tmp_path, monkeypa
     monkeypatch.syspath_prepend(str(tmp_path))
     own = a_spec(1, controller="of_one_who_fails:Fails")
     specs = [replace(own, controller_options={"how": how}) for how in FAULTS]
-    *failed, other = run_batch([*specs, SPECS[1]], tmp_path, processes=1)
+    handler = signal.signal(signal.SIGINT, signal.SIG_IGN)  # as in a worker
+    try:
+        *failed, other = run_batch([*specs, SPECS[1]], tmp_path, processes=1)
+    finally:
+        signal.signal(signal.SIGINT, handler)
 
     assert other.summaries == alone[0][1].summaries
     for (how, fault), result in zip(FAULTS.items(), failed, strict=True):
-        before = FAILING.partition(f"# line of {how}")[0]
+        line = f"# line of {how}"
+        before = FAILING.partition(line if line in FAILING else "# where it begins")[0]
         kept = store_of(result.spec, tmp_path).home / "traceback.txt"
         where = f"({file}:{1 + before.count(chr(10))}); traceback: {kept}"
         assert result.error == f"of_one_who_fails:Fails failed at 0 s: {fault} {where}"

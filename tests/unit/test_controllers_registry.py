@@ -41,6 +41,18 @@ class Leaves(Mine):
 class Never(Mine):
     interval_s: float = 0.0
 
+@dataclass(frozen=True, kw_only=True)
+class Ever(Mine):
+    interval_s: float = float("nan")
+
+@dataclass(frozen=True, kw_only=True)
+class Often(Mine):
+    interval_s: str = "often"
+
+@dataclass(frozen=True, kw_only=True)
+class Paid(Mine):
+    licence: str
+
 class Complains(Mine):
     def problems(self):
         return "use another one"
@@ -127,6 +139,9 @@ def test_an_installed_package_announces_one_and_a_broken_one_is_left_out_of_list
         ("of_somebody:Forgets", "initial_memory failed (RuntimeError: not today); correct it"),
         ("of_somebody:Leaves", "__init__ failed (SystemExit: 0); correct it in "),
         ("of_somebody:Never", "interval_s must be above 0, got 0"),
+        ("of_somebody:Ever", "interval_s must be a finite number of seconds, got nan"),
+        ("of_somebody:Often", "interval_s must be a finite number of seconds, got 'often'"),
+        ("of_somebody:Paid", "controller of_somebody:Paid needs the option licence"),
         ("of_somebody:Complains", "of_somebody:Complains: use another one"),
         ("of_somebody:Lists", "return a mapping from operators to numbers, got ['O1']"),
         ("of_somebody:Keeps", "memory cannot be stored (PydanticSerializationError: "),

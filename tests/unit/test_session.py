@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
+from include.controllers.fixed import Fixed
 from include.experiment.run import resolve
 from include.experiment.spec import parse_spec
+from include.model.errors import ControllerFailed
 from include.model.observation import Observation
 from include.runs.measurements.store import to_arrow
 from include.runs.session import Session
@@ -132,3 +134,27 @@ def test_an_interval_beyond_the_run_is_one_decision_at_its_begin(interval_s):
     for start_s in range(0, END_S, WINDOW_S):
         measured(session, start_s, start_s + WINDOW_S)
     assert [observation.now_s for observation in observations] == [0]
+
+
+@dataclass(frozen=True)
+class Remembered:
+    what: Any = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hoards(Fixed):
+    """Keeps what no window can hand on."""
+
+    def initial_memory(self):
+        return Remembered()
+
+    def decide(self, memory, observation):
+        return Remembered(object()), super().decide(memory, observation)[1]
+
+
+def test_a_memory_that_cannot_be_stored_says_whose_it_is():
+    session = Session.open(a_run(f"{__name__}:Hoards", "manufacturing", "stepwise"))
+    session.run(0, WINDOW_S)
+    whose = f"{__name__}:Hoards: memory cannot be stored .* make it a frozen dataclass"
+    with pytest.raises(ControllerFailed, match=whose):
+        session.snapshot()
