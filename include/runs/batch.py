@@ -112,6 +112,7 @@ def run_batch(
     is called once per finished run, in the order in which they finish, and ``window`` after every
     window of a run in this process.
     """
+    root = root.absolute()  # a controller of a user's own may change the folder
     results: dict[int, RunResult] = {}
 
     def finished(index: int, result: RunResult) -> None:
@@ -286,14 +287,16 @@ def _in_workers(
 
     The pool cannot say which run was in the worker that died, only that it was one of the
     first that had not finished. Each of those gets a worker of its own, so that the one to
-    blame fails by itself; the others return to a new pool.
+    blame fails by itself; the others return to a new pool, before them: they may never end.
     """
+    alone = list[int]()
     while waiting:
         left = _in_one_pool(specs, root, waiting, workers, finished)
-        for index in left[:workers]:
-            if _in_one_pool(specs, root, [index], 1, finished):
-                finished(index, RunResult(spec=specs[index], outcome="failed", error=DIED))
+        alone += left[:workers]
         waiting = left[workers:]
+    for index in alone:
+        if _in_one_pool(specs, root, [index], 1, finished):
+            finished(index, RunResult(spec=specs[index], outcome="failed", error=DIED))
 
 
 def _in_one_pool(

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -229,6 +230,45 @@ def test_a_run_whose_process_never_survives_fails_by_itself(tmp_path):
         stop.set()
         killer.join()
     assert [(result.outcome, result.error) for result in results] == [("failed", DIED)] * 2
+
+
+ROGUES = """
+import os
+from include.controllers.fixed import Fixed
+
+class Ends(Fixed):
+    def decide(self, memory, observation):
+        os._exit(3)
+
+class Moves(Fixed):
+    def decide(self, memory, observation):
+        os.chdir("/")
+        return super().decide(memory, observation)
+"""
+
+
+@pytest.fixture
+def rogues(tmp_path, monkeypatch):
+    (tmp_path / "rogues.py").write_text(ROGUES)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.usefixtures("rogues")
+def test_what_may_end_its_worker_again_comes_after_the_others(alone, tmp_path):
+    heard = []
+    specs = [a_spec(1, controller="rogues:Ends"), *SPECS]
+    ended, *others = run_batch(specs, tmp_path / "var", processes=2, report=heard.append)
+    assert ended.error == DIED
+    assert [result.summaries for result in others] == [result.summaries for result in alone[0]]
+    assert ended in heard[-2:], "with the one that was in the other worker"
+
+
+@pytest.mark.usefixtures("rogues")
+def test_a_controller_that_changes_the_folder_moves_no_run(tmp_path):
+    moved = run_batch([a_spec(1, controller="rogues:Moves"), SPECS[0]], Path("var"), processes=1)
+    for result in moved:
+        assert store_of(result.spec, tmp_path / "var").manifest.is_file()
 
 
 @pytest.mark.usefixtures("in_real_time")
