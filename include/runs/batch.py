@@ -11,6 +11,7 @@ import traceback
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from multiprocessing import active_children, get_context, parent_process
@@ -24,7 +25,7 @@ from include.files.whole import write_bytes
 from include.model.compliance import LEVEL_NAMES
 from include.model.errors import ControllerFailed, SetupError, TestbedError, TidebenchError
 from include.runs.stages import provision, run_alone, run_provisioned, store_of, stored_state
-from include.runs.stored import Stored
+from include.runs.stored import Stored, code_of
 from include.testbeds import TESTBEDS
 
 AGAIN_S = 1.0
@@ -133,6 +134,9 @@ def run_batch(
     workers = min(processes or os.cpu_count() or 1, len(waiting))
     if workers <= 1:
         alone, waiting = [*alone, *waiting], []
+    for index in alone:
+        with suppress(KeyError, SyntaxError, OSError):  # a problem of its run
+            code_of(specs[index])  # all before the first, which may take hours
     for index in alone:
         finished(index, _measure(specs[index], root, window))
     _in_workers(specs, root, waiting, workers, finished)

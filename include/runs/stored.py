@@ -105,8 +105,17 @@ def forget_asked(folder: Path, runs: Collection[str]) -> None:
 
 def mark_code(store: RunStore, spec: RunSpec) -> None:
     """Say that what is stored from here on is measured by the code that is here now."""
-    controllers = sorted({controller.name for controller in spec.all_controllers})
-    write_json(_mark(store), {"sha256": code_digest(controllers), "controllers": controllers})
+    write_json(_mark(store), {"sha256": code_of(spec), "controllers": _controllers_of(spec)})
+
+
+def code_of(spec: RunSpec) -> str:
+    """The digest of the code that measures a run; of what this process has looked at once, it is
+    that of then, as is the code that it has imported."""
+    return code_digest(_controllers_of(spec))
+
+
+def _controllers_of(spec: RunSpec) -> list[str]:
+    return sorted({controller.name for controller in spec.all_controllers})
 
 
 def _mark(store: RunStore) -> Path:

@@ -8,6 +8,7 @@ import platform
 import subprocess
 import sysconfig
 from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from functools import cache, partial
 from importlib.machinery import ModuleSpec
 from importlib.metadata import PackageNotFoundError, version
@@ -47,7 +48,7 @@ def trunk_digest() -> str:
         if path.suffix in (".py", ".java", ".yaml", ".csv") and path.parent.name != "specs":
             _add(total, path.relative_to(INCLUDE).as_posix(), path)
     for module, path in sorted(modules_behind(*ACTS).items()):
-        _add(total, module, path)
+        _add_source(total, module, path)
     return total.hexdigest()
 
 
@@ -63,8 +64,12 @@ def _controller_digest(name: str) -> str:
     about = (cls.__module__, cls.__qualname__, sorted(options.items()))
     total = hashlib.sha256(repr((*about, registered.pays_by_btu, registered.needs_peak)).encode())
     for module, path in sorted(modules_behind(cls.__module__).items()):
-        _add(total, module, path)
+        _add_source(total, module, path)
     return total.hexdigest()
+
+
+def _add_source(total: Any, module: str, path: Path) -> None:
+    total.update(module.encode() + b"\0" + _source(path).sha256)
 
 
 def _add(total: Any, name: str, path: Path) -> None:
@@ -92,7 +97,7 @@ def modules_behind(*modules: str) -> dict[str, Path]:
         if (path := _source_of(name)) is not None:
             files[name] = path
             package = name if path.name == "__init__.py" else name.rpartition(".")[0]
-            waiting += _imports(path, package)
+            waiting += _imports(_source(path), package)
             if is_own:
                 waiting.append(name.rpartition(".")[0])
     return files
@@ -124,12 +129,29 @@ def _spec_of(module: str) -> ModuleSpec | None:
         return None
 
 
-def _imports(path: Path, package: str) -> Iterator[str]:
-    """What a source file imports, in full; names of modules and of what is in them alike."""
-    for node in ast.walk(ast.parse(path.read_bytes())):
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A file of a module, as it was when this process looked at it first."""
+
+    sha256: bytes
+    imports: tuple[ast.Import | ast.ImportFrom, ...]
+
+
+@cache
+def _source(path: Path) -> Source:
+    """Read once: of a module that is edited, this process goes on with what it has imported."""
+    content = path.read_bytes()
+    nodes = ast.walk(ast.parse(content))
+    imports = tuple(node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom))
+    return Source(hashlib.sha256(content).digest(), imports)
+
+
+def _imports(source: Source, package: str) -> Iterator[str]:
+    """What a module imports, in full; names of modules and of what is in them alike."""
+    for node in source.imports:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
+        else:
             parents = package.split(".")[: 1 - node.level or None] if node.level else []
             base = ".".join([*parents, *filter(None, [node.module])])
             yield base

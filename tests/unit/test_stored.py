@@ -6,13 +6,17 @@ What is damaged is named, and measured again with the same bytes; a live run is 
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
+import subprocess
+import sys
 import time
 from dataclasses import replace
 
 import pytest
 
+from include.experiment.problems import problems_of
 from include.experiment.run import Run
 from include.model.errors import StoreError
 from include.runs import stages, stored, versions
@@ -239,6 +243,7 @@ def test_an_edited_controller_makes_only_its_own_runs_stale(tmp_path, monkeypatc
 
     def of_both():
         versions._controller_digest.cache_clear()
+        versions._source.cache_clear()
         return [versions.code_digest([name]) for name in ("edited_package.mine:Mine", "btu")]
 
     before = of_both()
@@ -249,6 +254,49 @@ def test_an_edited_controller_makes_only_its_own_runs_stale(tmp_path, monkeypatc
         assert of_both()[0] != before[0]
         assert of_both()[1] == before[1]
         before = of_both()
+
+
+def test_code_that_is_imported_is_not_marked_as_what_it_is_edited_to(tmp_path, monkeypatch):
+    """A second controller of a module, and one that imports from it, as an experiment reaches them
+    in a process that has imported the module for another."""
+    both = "from include.controllers.fixed import Fixed\nclass A(Fixed): ...\nclass B(Fixed): ...\n"
+    (tmp_path / "edited_meanwhile.py").write_text(both)
+    (tmp_path / "imports_edited.py").write_text("from edited_meanwhile import B as C\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    names = "edited_meanwhile:B", "imports_edited:C"
+    ask = "import sys; from include.runs.versions import code_digest as of; print(of(sys.argv[1:]))"
+
+    def of_another_process():
+        asked = [sys.executable, "-c", ask, *names]
+        path = os.pathsep.join([str(tmp_path), str(versions.INCLUDE.parent)])
+        done = subprocess.run(asked, capture_output=True, env={"PYTHONPATH": path}, check=True)
+        return done.stdout.decode().strip()
+
+    before = of_another_process()
+    versions.code_digest(["edited_meanwhile:A"])
+    (tmp_path / "edited_meanwhile.py").write_text(f"import json\n{both}")
+    assert versions.code_digest(names) == before != of_another_process()
+
+
+def test_before_the_first_run_the_code_of_all_in_this_process_is_looked_at(tmp_path, monkeypatch):
+    names = {name: f"looked_at_{name}" for name in ("first", "second")}
+    for module in names.values():
+        own = "from include.controllers.fixed import Fixed\nclass Own(Fixed): ...\n"
+        (tmp_path / f"{module}.py").write_text(own)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    specs = [run_spec(controller=f"{name}:Own", duration_min=1) for name in names.values()]
+
+    def edit(result):
+        if result.spec == specs[0]:
+            (tmp_path / "looked_at_second.py").write_text("EDITED = True\n")
+
+    for spec in specs:
+        assert problems_of(spec) == []  # imports it, as a command does first
+    run_batch(specs, tmp_path, processes=1, report=edit)
+    assert stages.stored_state(specs[1], tmp_path) is Stored.COMPLETE
+    versions._controller_digest.cache_clear()
+    versions._source.cache_clear()
+    assert stages.stored_state(specs[1], tmp_path) is Stored.OTHER_CODE
 
 
 def test_of_a_controller_count_its_family_and_what_that_imports_of_ours(tmp_path, monkeypatch):
