@@ -77,16 +77,17 @@ def provision(spec: RunSpec, root: Path, by: DagRun = BY_HAND) -> str:
 def _provision(spec: RunSpec, root: Path, by: DagRun) -> str:
     run, store, stored = _inspected(spec, root)
     found: str = stored.value
+    remove_it = f"Remove it ({command('remove', store.folder, store.run_id)})"
     if stored is Stored.OTHER_INPUTS:
         raise StoreError(
             f"{store.home} holds a run of the same spec with other inputs (a file that it names "
-            "has changed). Remove that folder to measure anew, or give the experiment another name"
+            f"has changed). {remove_it} to measure anew, or give the experiment another name"
         )
     if stored is Stored.OTHER_CODE:
         if TESTBEDS[spec.testbed].real_time and store.manifest.is_file():
             raise StoreError(
                 f"{store.home} was measured by other code, and measuring it again takes as long as "
-                "it did. Remove that folder to do so, or give the experiment another name"
+                f"it did. {remove_it} to do so, or give the experiment another name"
             )
         forget(spec, root)
     if stored is Stored.DAMAGED:
@@ -94,7 +95,7 @@ def _provision(spec: RunSpec, root: Path, by: DagRun) -> str:
         if TESTBEDS[spec.testbed].real_time:
             raise StoreError(
                 f"{store.home} is damaged ({damage}), and measuring it again takes as long as it "
-                f"did. Remove it ({command('remove', store.folder, store.run_id)}) and run it again"
+                f"did. {remove_it} and run it again"
             )
         forget(spec, root)
         found = f"{found}: {damage}"

@@ -187,6 +187,7 @@ def test_stored_under_other_inputs_is_an_error_and_not_reused(tmp_path):
     again = run_batch(SPECS[1:2], tmp_path, processes=1)[0]
     assert again.outcome == "failed"
     assert "holds a run of the same spec with other inputs" in again.error
+    assert f"(tidebench remove {tmp_path}/batch {SPECS[1].run_id})" in again.error
 
 
 def test_of_a_longer_line_nothing_stays_on_a_terminal(monkeypatch, capsys):
