@@ -54,11 +54,23 @@ def runs_of(spec: Path) -> list[RunSpec]:
     """Every run of a spec file, or of one that comes along by its name. The modules of its
     controllers may be beside it, or, if not there, where the command is called."""
     from include.experiment.matrix import runs_in_file
-    from include.experiment.spec import spec_path
 
-    path = spec_path(str(spec))
+    path = _spec_file(spec)
     find_modules_in(path.parent, Path.cwd())
     return runs_in_file(path)
+
+
+def _spec_file(spec: Path) -> Path:
+    """What `spec_path` finds. Raises SpecError, with what was meant where that is plain."""
+    from include.experiment.spec import SPECS, spec_path
+
+    comes_along = {path.name for path in SPECS.glob("*.yaml")}
+    here = Path(f"{spec}.yaml")
+    if here.name not in comes_along and here.is_file():
+        raise SpecError("spec", [f"no spec {spec} comes along; did you mean {here}?"])
+    if spec.name in comes_along and not spec.exists():
+        raise SpecError("spec", [f"there is no file {spec}; did you mean {spec.stem}?"])
+    return spec_path(str(spec))
 
 
 def existing(folder: Path) -> Path:

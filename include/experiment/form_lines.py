@@ -53,13 +53,21 @@ def numbers_of(entries: Any) -> Any:
 def seeds_of(entries: Any) -> list[Any]:
     """Numbers as above, where `1-5` and `1..5` stand for all from the first to the last.
 
-    Raises ValueError, saying what to write, for a range that goes down or is too long.
+    Raises ValueError, saying what to write, for all ranges that go down or are too long.
     """
     several = entries if isinstance(entries, list | tuple) else [entries]
     closed = [
         _IN_A_RANGE.sub(r"\1", entry) if isinstance(entry, str) else entry for entry in several
     ]
-    return [seed for number in numbers_of(closed) for seed in _from_first_to_last(number)]
+    seeds, problems = list[Any](), list[str]()
+    for number in numbers_of(closed):
+        try:
+            seeds += _from_first_to_last(number)
+        except ValueError as error:
+            problems.append(str(error))
+    if problems:
+        raise ValueError("; ".join(problems))
+    return seeds
 
 
 def _from_first_to_last(number: Any) -> Iterable[Any]:

@@ -340,12 +340,11 @@ def spec_path(text: str) -> Path:
     """The file that a name or a path means. Raises SpecError for a name that is not known."""
     if text.endswith((".yaml", ".yml")) or "/" in text:
         return expanded(text)
-    path = SPECS / f"{text}.yaml"
-    if not path.is_file():
-        names = [path.stem for path in SPECS.glob("*.yaml")]
-        sentence = unknown_name("spec", text, names)
+    specs = {path.stem: path for path in SPECS.glob("*.yaml")}
+    if text not in specs:
+        sentence = unknown_name("spec", text, specs)
         raise SpecError("spec", [f"{sentence} A path must end with .yaml."])
-    return path
+    return specs[text]
 
 
 def load_spec(path: Path) -> ExperimentSpec:

@@ -20,6 +20,8 @@ from collections.abc import Callable, Iterable, Iterator
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
+MOST_SHOWN = 100
+"""Characters of a name that is not known."""
 _ADDRESS = re.compile(r"://|:[^@]*@")
 
 
@@ -114,7 +116,9 @@ def unknown_name(kind: str, name: object, names: Iterable[str]) -> str:
     similar = [each for each in sorted_names if each.startswith(f"{name},")]
     similar = similar or get_close_matches(str(name), sorted_names, n=1, cutoff=0.5)
     hint = f" Did you mean {' or '.join(map(repr, similar))}?" if similar else ""
-    return f"unknown {kind} {name!r}.{hint} Known: {listed}."
+    shown = repr(name)
+    shown = shown if len(shown) <= MOST_SHOWN else f"{shown[:MOST_SHOWN]}..."
+    return f"unknown {kind} {shown}.{hint} Known: {listed}."
 
 
 def not_above_0(options: object, *names: str) -> Iterator[str]:

@@ -18,6 +18,7 @@ from include.experiment.params import matrix_from_params, run_from_params
 from include.experiment.problems import least_duration_min
 from include.experiment.run import resolve
 from include.experiment.spec import parse_spec
+from include.model.errors import SpecError
 from tests.builders import run_spec
 from tests.command_line import refused, said
 from tests.problems import problems_told
@@ -103,6 +104,15 @@ def test_the_command_line_tells_the_same_without_a_traceback(tmp_path: Path) -> 
     assert f": {len(NAMES)} problems\n" in refused("check", a_file(tmp_path, **MINE | wrong))
 
 
+def test_an_empty_field_and_a_text_without_quotes_say_what_to_write(tmp_path: Path) -> None:
+    path = a_file(tmp_path, **MINE | {"name": 2026, "hosts": None, "topology": None})
+    assert problems_told(runs_in_file, path) == [
+        "name: must be a text; put it in quotes if it is one, got 2026",
+        "hosts: is empty; give a value, or remove the field",
+        "topology.0: is empty; give a value, or remove the field",
+    ]
+
+
 def test_a_field_of_a_wrong_shape_hides_only_its_own_names(tmp_path: Path) -> None:
     path = a_file(
         tmp_path,
@@ -137,7 +147,7 @@ def test_a_range_of_seeds_is_every_seed_of_it(seeds: Any) -> None:
 @pytest.mark.parametrize(
     ("seeds", "message"),
     [
-        ("5-1", "seeds: 5-1 goes down; write 1-5"),
+        ("5-1,4-2", "seeds: 5-1 goes down; write 1-5; 4-2 goes down; write 2-4"),
         ("1-20000", "seeds: 1-20000 stands for 20000 seeds, and an experiment has at most 10000"),
         ("-5", "seeds: input should be greater than or equal to 0, got '-5'"),
         ("9223372036854775808", "seeds: input should be less than or equal to"),
@@ -281,3 +291,21 @@ def test_an_experiment_that_comes_along_needs_its_name_only() -> None:
     for command in ("run", "bound"):
         assert "Did you mean 'demo'?" in refused(command, "demmo")
         assert "there is no file var/demmo; check" in refused(command, "var/demmo")
+
+
+def test_what_was_meant_by_a_spec_is_told_where_it_is_plain(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.yaml").write_text(json.dumps(MINE))
+    assert "no spec mine comes along; did you mean mine.yaml?" in refused("check", "mine")
+    assert "did you mean demo?" in refused("check", "specs/demo.yaml")
+    (tmp_path / "demo.yaml").write_text(json.dumps(MINE))
+    assert "btu-random_walk_1-btu10-s1" in said("check", "demo")
+    assert said("check", "demo.yaml") == said("check", "mine.yaml")
+
+
+def test_a_name_of_a_spec_that_is_no_name_of_a_file_is_unknown() -> None:
+    with pytest.raises(SpecError, match="unknown spec 'aaa") as told:
+        matrix_from_params({"spec": "a" * 5000}, 10)
+    assert len(str(told.value)) < 2000

@@ -295,7 +295,7 @@ edges:
         "name: use small letters, digits and _, got 'Mine'",
         "emission_period_s: input should be greater than 0, got -1",
         "sources.S.items_per_level: input should be greater than 0, got 0",
-        "sources.T.items_per_level: input should be a valid number, got None",
+        "sources.T.items_per_level: is empty; give a value, or remove the field",
         "operators.A.memory_mb: missing; add it",
         "operators.B.slo_ms: input should be greater than 0, got -1",
         "operators.C.colour: unknown field; remove it or correct its spelling",
