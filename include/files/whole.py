@@ -151,6 +151,15 @@ def read_json(path: Path) -> Any:
         raise StoreError(f"{path} is damaged ({error}); remove it and run again") from error
 
 
+def is_json(content: bytes) -> bool:
+    """Whether it can be read; what a power cut has left of a file cannot."""
+    try:
+        json.loads(content)
+    except ValueError:
+        return False
+    return True
+
+
 @contextmanager
 def new_folder(target: Path) -> Iterator[Path]:
     """Yield an empty folder beside ``target``; it is removed at the end unless moved away.

@@ -11,7 +11,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from include.files.whole import read_json, write_json
+from include.files.whole import is_json, read_json, write_json
 from include.model.errors import StoreError, command
 from include.runs.measurements.store import RunStore
 from include.runs.versions import code_digest
@@ -43,7 +43,7 @@ def find_stored(run: Run, store: RunStore) -> Stored:
         return Stored.OTHER_CODE
     inputs = store.run_json.read_bytes() if store.run_json.is_file() else None
     if inputs not in (None, run.to_json().encode()):
-        return Stored.OTHER_INPUTS
+        return Stored.OTHER_INPUTS if is_json(inputs) else Stored.DAMAGED
     if store.damage(run.spec.windows):
         return Stored.DAMAGED
     return Stored.COMPLETE if inputs and store.manifest.is_file() else Stored.BEGUN

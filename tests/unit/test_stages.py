@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 import subprocess
 from typing import Any
 
@@ -248,6 +249,21 @@ def test_forgetting_a_run_removes_all_of_it_and_nothing_else(tmp_path):
     before = digests(tmp_path)
     stages.forget(gone, tmp_path)
     assert set(digests(tmp_path)) == {name for name in before if gone.run_id not in name}
+
+
+@pytest.mark.parametrize("kept", ["runs", "measurements"])
+def test_what_cannot_be_removed_is_told_and_not_gone_on_with(kept, tmp_path, monkeypatch):
+    spec, remove = a_spec(duration_min=5), shutil.rmtree
+    stages.run_all(spec, tmp_path)
+    monkeypatch.setattr(
+        shutil, "rmtree", lambda path, **how: kept in path.parts or remove(path, **how)
+    )
+    with pytest.raises(SetupError, match=rf"{kept}/.* cannot be removed; make it writable"):
+        stages.forget(spec, tmp_path)
+    assert stages.store_of(spec, tmp_path).home.is_dir(), "without it the rows would be nobody's"
+    monkeypatch.undo()
+    stages.forget(spec, tmp_path)
+    assert not list(tmp_path.rglob("*.parquet"))
 
 
 def test_summaries_only_stores_the_same_but_for_what_no_table_is_made_of(whole, tmp_path):

@@ -355,6 +355,10 @@ def no_parts(store: RunStore) -> None:
     store.manifest.write_text("[]")
 
 
+def torn_inputs(store: RunStore) -> None:
+    store.run_json.write_text(store.run_json.read_text()[:-100])
+
+
 def no_summary(store: RunStore) -> None:
     store.commit(1).write_text(json.dumps({"x": 1}))
 
@@ -374,6 +378,7 @@ def other_arrivals(store: RunStore) -> None:
         (deleted, "part-all.parquet of host_utilisation is missing"),
         (overwritten, "part-all.parquet of queue is not what was measured"),
         (no_manifest, "manifest.json is damaged"),
+        (torn_inputs, "run.json is damaged"),
         (no_parts, "manifest.json is not what was written"),
         (no_summary, "commits/001.json is damaged: it is not what a window commits"),
         (no_commit, "commits/000.json is missing"),

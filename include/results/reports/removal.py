@@ -29,7 +29,8 @@ def remove_runs(
 
     Raises StoreError, with every problem at once and before anything is removed: for runs that
     are neither stored nor published, and for those that may be under way. Raises PublishError when
-    the database cannot be written; repeated, it removes what is left.
+    the database cannot be written, SetupError when a file cannot be removed; repeated, it removes
+    what is left.
     """
     require_known(folder, runs, database_url)
     taken = [
@@ -45,12 +46,8 @@ def remove_runs(
     left = complete - set(runs)  # an interrupted one is in no report
     with removed_rows(database_url, folder.name, runs if left else None) as rows:
         for run in stored & set(runs):
-            store = RunStore(folder, run)
             with alone(folder, run):
-                store.remove()
-            if store.home.exists():
-                problem = f"{store.home} cannot be removed; make it writable, then remove again"
-                raise StoreError(problem)
+                RunStore(folder, run).remove()
         forget_asked(folder, runs)
         for name in () if left else REPORT:
             shutil.rmtree(folder / name, ignore_errors=True)

@@ -27,8 +27,8 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any, get_type_hints
 
-from include.files.whole import digest, new_file, read_json, write_bytes
-from include.model.errors import StoreError
+from include.files.whole import digest, new_file, read_json, write_bytes, writing
+from include.model.errors import SetupError, StoreError
 from include.runs.measurements.parquet import ParquetFile, rows_in
 from include.runs.measurements.rows import TABLES
 from include.runs.measurements.summaries import KEYS, Total
@@ -93,6 +93,8 @@ class RunStore:
         another its commits are read.
         """
         try:
+            if self.run_json.is_file():
+                read_json(self.run_json)
             complete = self.manifest.is_file()
             for window in range(windows):
                 if complete or self.commit(window).is_file():
@@ -150,12 +152,15 @@ class RunStore:
 
     def remove(self) -> None:
         """Remove everything of the run. Repeated after a kill, it removes the rest, which nobody
-        goes on with: it is of no code."""
-        for name in ("manifest.json", "code.json"):
-            (self.home / name).unlink(missing_ok=True)
-        for table in TABLES:
-            shutil.rmtree(self.part(table, 0).parent, ignore_errors=True)
-        shutil.rmtree(self.home, ignore_errors=True)  # last: without it the rows would be nobody's
+        goes on with: it is of no code. Raises SetupError where something cannot be removed."""
+        with writing(self.home):
+            for name in ("manifest.json", "code.json"):
+                (self.home / name).unlink(missing_ok=True)
+        tables = [self.part(table, 0).parent for table in TABLES]
+        for folder in (*tables, self.home):  # last: without it the rows would be nobody's
+            shutil.rmtree(folder, ignore_errors=True)
+            if folder.exists():
+                raise SetupError(f"{folder} cannot be removed; make it writable, then try again")
 
     def write_rows(self, table: str, part: int, columns: Mapping[str, Any]) -> dict[str, Any]:
         """Store rows of one table; returns path (relative to the folder), rows and sha256.
