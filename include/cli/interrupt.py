@@ -1,18 +1,21 @@
-"""Ctrl-C and SIGTERM: an answer within two seconds, whatever this process waits for."""
+"""Ctrl-C, SIGTERM or a terminal that is closed: an answer within two seconds, whatever this
+process waits for."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import signal
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import psutil
 
 GRACE_S = 1.0
-ENDS = (signal.SIGINT, signal.SIGTERM)
+CLOSES = (signal.SIGTERM, signal.SIGHUP)
 SIGNALLED = 128
 """A shell's exit code of a process that a signal ended, without the number of the signal."""
 
@@ -30,32 +33,39 @@ def ends_at_once(sentence: str, scratch: Path | None = None) -> None:
     def end(number: int, frame: FrameType | None) -> None:
         if os.getpid() != here:  # a child that was forked says nothing
             os._exit(SIGNALLED + number)
-        for each in ENDS:
-            signal.signal(each, signal.SIG_IGN)
+        _handle((signal.SIGINT, *CLOSES), signal.SIG_IGN)
         children = psutil.Process().children(recursive=True)
         for child in children:
             _send(child, signal.SIGTERM)
         for child in psutil.wait_procs(children, timeout=GRACE_S)[1]:
             _send(child, signal.SIGKILL)
-        os.write(terminal, f"\n{sentence}\n".encode())
+        with suppress(OSError):  # it may be closed
+            os.write(terminal, f"\n{sentence}\n".encode())
         if scratch is not None:
             with suppress(OSError):
                 gone = scratch.rename(f"{scratch}-gone")  # threads that fill it find it no more
                 shutil.rmtree(gone, ignore_errors=True)
         os._exit(SIGNALLED + number)
 
-    for each in ENDS:
-        signal.signal(each, end)
+    _handle((signal.SIGINT, *CLOSES), end)
 
 
 def ends_as_by_ctrl_c() -> None:
-    """SIGTERM ends the command as Ctrl-C does: it releases what its runs hold first."""
+    """SIGTERM, or closing the terminal, ends the command as Ctrl-C does: it releases what its runs
+    hold first."""
 
     def end(number: int, frame: FrameType | None) -> None:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # releasing takes some seconds
+        _handle(CLOSES, signal.SIG_IGN)  # releasing takes some seconds
         raise KeyboardInterrupt
 
-    signal.signal(signal.SIGTERM, end)
+    _handle(CLOSES, end)
+
+
+def _handle(numbers: Iterable[int], handler: Any) -> None:
+    """Handle signals so, but for one that nobody sends: nohup has SIGHUP ignored."""
+    for number in numbers:
+        if number != signal.SIGHUP or signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, handler)
 
 
 def _send(process: psutil.Process, number: int) -> None:

@@ -244,14 +244,20 @@ def _in_own_process(spec: RunSpec, root: Path) -> RunResult:
 
 
 def _measure_into(sender: Connection, spec: RunSpec, root: Path) -> None:
-    """One run; Ctrl-C, or the end of the process that started it, ends it and gives back."""
-    signal.signal(signal.SIGINT, _interrupt_once)
+    """One run; a signal, or the end of the process that started it, ends it and gives back."""
+    ends = [signal.SIGINT, signal.SIGTERM]
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # as nohup has it
+        ends.append(signal.SIGHUP)
+    for number in ends:
+        signal.signal(number, _interrupt_once)
     _with_parent(lambda: os.kill(os.getpid(), signal.SIGINT))
     try:
         sender.send(_measure(spec, root))
     except KeyboardInterrupt:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        sender.send(RunResult(spec=spec, outcome="failed", error="interrupted"))
+        for number in ends:
+            signal.signal(number, signal.SIG_IGN)
+        with suppress(OSError):  # that process may be over
+            sender.send(RunResult(spec=spec, outcome="failed", error="interrupted"))
 
 
 def _interrupt_once(number: int, frame: object) -> None:

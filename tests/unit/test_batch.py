@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import signal
 import subprocess
 import sys
@@ -290,15 +291,20 @@ def test_a_killed_run_fails_alone_and_goes_on_when_started_again(alone, tmp_path
     assert digests(tmp_path) == alone[1]
 
 
-def test_an_interrupt_ends_every_run_that_is_under_way(tmp_path):
-    """Runs that would take minutes give back and end; none is begun after that."""
+@pytest.mark.parametrize(
+    ("send", "number"),
+    [(os.kill, signal.SIGINT), (os.killpg, signal.SIGTERM), (os.killpg, signal.SIGHUP)],
+)
+def test_an_interrupt_ends_every_run_that_is_under_way(send, number, tmp_path):
+    """Runs that would take minutes give back and end; none is begun after that. A terminal that is
+    closed, or a service that is stopped, signals all processes."""
     batch = subprocess.Popen(
         [sys.executable, "-c", SIDE_BY_SIDE, str(tmp_path)],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
     )  # fmt: skip
     wait_until(lambda: len(list(tmp_path.rglob("run.json"))) == 2, "two runs are under way", 120)
-    batch.send_signal(signal.SIGINT)
+    send(batch.pid, number)
     _, errors = batch.communicate(timeout=120)  # ends when every child has closed these
-    assert batch.returncode == -signal.SIGINT, errors
+    assert batch.returncode == -number, errors
     assert len(list(tmp_path.rglob("run.json"))) == 2
     assert not list(tmp_path.rglob("*.lock"))

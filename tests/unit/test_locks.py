@@ -191,7 +191,7 @@ with ProcessPoolExecutor(2) as pool:
 """
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_to_the_parent_ends_its_forked_workers_too(number):
     command = [sys.executable, "-c", FORKED]
     pipe = subprocess.PIPE
@@ -239,23 +239,34 @@ def test_a_copy_goes_with_its_process_though_threads_still_fill_it(tmp_path):
 
 
 ENDED = """
-import os, signal
+import os, sys
 from include.cli.interrupt import ends_as_by_ctrl_c
 
 ends_as_by_ctrl_c()
 try:
-    os.kill(os.getpid(), signal.SIGTERM)
+    os.kill(os.getpid(), int(sys.argv[1]))
 except KeyboardInterrupt:
-    os.kill(os.getpid(), signal.SIGTERM)  # a second one does not end the release
+    os.kill(os.getpid(), int(sys.argv[1]))  # a second one does not end the release
     print("released")
+else:
+    print("nobody sent it")
 """
 
 
-def test_what_a_run_holds_is_released_at_sigterm_as_by_ctrl_c():
+@pytest.mark.parametrize(
+    ("number", "nohup", "said"),
+    [
+        (signal.SIGTERM, [], "released\n"),
+        (signal.SIGHUP, [], "released\n"),
+        (signal.SIGHUP, ["nohup"], "nobody sent it\n"),
+    ],
+)
+def test_what_a_run_holds_is_released_at_a_signal_as_by_ctrl_c(number, nohup, said):
     done = subprocess.run(
-        [sys.executable, "-c", ENDED], capture_output=True, text=True, check=False
-    )
-    assert (done.returncode, done.stdout) == (0, "released\n"), done.stderr
+        [*nohup, sys.executable, "-c", ENDED, str(int(number))],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (0, said), done.stderr
 
 
 @pytest.mark.long
