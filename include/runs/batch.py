@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import partial
 from multiprocessing import active_children, get_context, parent_process
 from multiprocessing.connection import Connection
+from multiprocessing.util import Finalize
 from pathlib import Path
 from typing import Any, Literal
 
@@ -250,6 +251,7 @@ def _measure_into(sender: Connection, spec: RunSpec, root: Path) -> None:
         ends.append(signal.SIGHUP)
     for number in ends:
         signal.signal(number, _interrupt_once)
+    _without_threads()
     _with_parent(lambda: os.kill(os.getpid(), signal.SIGINT))
     try:
         sender.send(_measure(spec, root))
@@ -284,6 +286,17 @@ def _with_parent(end: Callable[[], None]) -> None:
             end()
 
     threading.Thread(target=watch, daemon=True).start()
+
+
+def _without_threads() -> None:
+    """Let this process end with its work, and not with the last thread of a user's controller."""
+
+    def end() -> None:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0)
+
+    Finalize(None, end, exitpriority=0)
 
 
 def _in_workers(
@@ -337,4 +350,5 @@ def _in_one_pool(
 def _worker() -> None:
     """A worker leaves Ctrl-C to the process that started it, and ends when that one does."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _without_threads()
     _with_parent(lambda: os._exit(1))

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -235,7 +236,7 @@ def test_a_run_whose_process_never_survives_fails_by_itself(tmp_path):
 
 
 ROGUES = """
-import os
+import os, threading
 from include.controllers.fixed import Fixed
 
 class Ends(Fixed):
@@ -245,6 +246,11 @@ class Ends(Fixed):
 class Moves(Fixed):
     def decide(self, memory, observation):
         os.chdir("/")
+        return super().decide(memory, observation)
+
+class Waits(Fixed):
+    def decide(self, memory, observation):
+        threading.Thread(target=threading.Event().wait, args=[60]).start()
         return super().decide(memory, observation)
 """
 
@@ -271,6 +277,18 @@ def test_a_controller_that_changes_the_folder_moves_no_run(tmp_path):
     moved = run_batch([a_spec(1, controller="rogues:Moves"), SPECS[0]], Path("var"), processes=1)
     for result in moved:
         assert store_of(result.spec, tmp_path / "var").manifest.is_file()
+
+
+@pytest.mark.usefixtures("rogues")
+@pytest.mark.parametrize("real_time", [False, True])
+def test_nobody_waits_for_threads_of_a_controller(real_time, tmp_path, request):
+    if real_time:
+        request.getfixturevalue("in_real_time")
+    specs = [a_spec(seed, controller="rogues:Waits") for seed in (1, 2)]
+    begin_s = time.monotonic()
+    results = run_batch(specs, tmp_path, processes=2, side_by_side=2)
+    assert [result.outcome for result in results] == ["measured"] * 2
+    assert time.monotonic() - begin_s < 50
 
 
 @pytest.mark.usefixtures("in_real_time")
