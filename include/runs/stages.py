@@ -8,6 +8,7 @@ a run lives in ``root/<experiment>``.
 from __future__ import annotations
 
 import hashlib
+import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
@@ -22,7 +23,7 @@ from include.experiment.spec import RunSpec
 from include.experiment.variant import conditions_of, variant_of
 from include.files.whole import write_bytes, write_json
 from include.model.billing import CloudPriceBook
-from include.model.errors import SpecError, StoreError, command
+from include.model.errors import SpecError, StoreError, TidebenchError, command
 from include.model.host import PriceBook
 from include.runs.machine import MachineWatch
 from include.runs.measurements.locks import alone
@@ -48,6 +49,7 @@ TOGETHER_S, TOGETHER_SAMPLES = 1.0, 200_000
 """A process commits its windows when it has measured for so long, or has so many samples in memory:
 10 MB, and 165,000 are those of two hours of stepwise."""
 Report = Callable[[dict[str, Any]], None]
+log = logging.getLogger(__name__)
 
 
 def store_of(spec: RunSpec, root: Path) -> RunStore:
@@ -268,9 +270,15 @@ def run_provisioned(
             run, store = load_run(spec, root), store_of(spec, root)
             _write_arrivals(run, store)
             session = _deploy(run, store)  # last: nothing that can fail comes between
-            return list(_control_windows(spec, root, 0, spec.windows - 1, report, session))
-        finally:
-            release(spec, root)
+            summaries = list(_control_windows(spec, root, 0, spec.windows - 1, report, session))
+        except BaseException:
+            try:
+                release(spec, root)
+            except TidebenchError as error:  # what ended the run, maybe Ctrl-C, counts more
+                log.warning("%s", error)
+            raise
+        release(spec, root)
+        return summaries
 
 
 def release(spec: RunSpec, root: Path) -> None:

@@ -14,7 +14,7 @@ from include.controllers import CONTROLLERS
 from include.experiment.run import resolve
 from include.files.whole import read_json
 from include.model.decision import Reason
-from include.model.errors import SetupError, StoreError
+from include.model.errors import SetupError, StoreError, TestbedError
 from include.runs import stages
 from include.runs import versions as code_versions
 from include.runs.measurements.rows import UNREAD
@@ -249,6 +249,25 @@ def test_forgetting_a_run_removes_all_of_it_and_nothing_else(tmp_path):
     before = digests(tmp_path)
     stages.forget(gone, tmp_path)
     assert set(digests(tmp_path)) == {name for name in before if gone.run_id not in name}
+
+
+@pytest.mark.parametrize("ends", [KeyboardInterrupt, StoreError])
+def test_what_ended_a_run_is_not_hidden_by_its_release(ends, tmp_path, monkeypatch, caplog):
+    """Taken for a failure of the testbed, Ctrl-C would begin the next run."""
+
+    def fails(*_):
+        raise TestbedError("a host is still there")
+
+    def end(_):
+        raise ends("that is why")
+
+    monkeypatch.setattr(stages, "release", fails)
+    spec = a_spec(duration_min=5)
+    with pytest.raises(ends, match="that is why"):
+        stages.run_all(spec, tmp_path, report=end)
+    assert "a host is still there" in caplog.text
+    with pytest.raises(TestbedError, match="a host is still there"):
+        stages.run_all(spec, tmp_path)
 
 
 @pytest.mark.parametrize("kept", ["runs", "measurements"])
