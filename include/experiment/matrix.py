@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -80,7 +80,7 @@ def matrix_of(
     if problems:
         return Matrix(kinds, problems)
     points = list(spec.points())
-    return Matrix(points, [Problem("", text) for text in size_problems(points)])
+    return Matrix(points, [Problem("", t) for t in (*_of_one_id(points), *size_problems(points))])
 
 
 def _shaped(
@@ -192,6 +192,20 @@ def _twice(kinds: Iterable[RunSpec]) -> Iterator[str]:
             f"{earlier.run_id} and {kind.run_id} are the same run{why}{more}; list it once, in the "
             "spec and in run_with of its topology, or rename a file"
         )
+
+
+def _of_one_id(points: Iterable[RunSpec]) -> Iterator[str]:
+    """Runs that would share a folder: of thousands, some digests begin alike."""
+    first: dict[str, RunSpec] = {}
+    for point in points:
+        earlier = first.setdefault(point.run_id, point)
+        if earlier is not point:
+            values = [(getattr(earlier, f.name), getattr(point, f.name)) for f in fields(RunSpec)]
+            differ = "; ".join(f"{one} and {other}" for one, other in values if one != other)
+            yield (
+                f"two runs have the id {point.run_id} by chance ({differ}); put one of them into "
+                "an experiment of another name"
+            )
 
 
 def _as_in_tables(kind: RunSpec) -> str:

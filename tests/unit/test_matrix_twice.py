@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from include.experiment.matrix import runs_in_file
+from include.experiment.spec import parse_spec
 from tests.problems import problems_told
 
 MINE = {"name": "mine", "controllers": "fixed", "patterns": "constant", "duration_min": 10}
@@ -86,3 +89,21 @@ def test_axes_of_a_topology_count(folder: Path) -> None:
     (problem,) = problems_told(runs_in_file, asked(folder, **fields, seeds="1-1667"))
     assert "more than the 10000 runs" in problem
     assert "run_with" in problem
+
+
+def test_two_runs_whose_ids_are_alike_by_chance_are_refused(tmp_path: Path) -> None:
+    """They would share a folder, and the second fail for inputs that had changed."""
+    fixed = {"name": "fixed", "interval_s": 1.0}
+    (point,) = parse_spec(MINE | {"controllers": fixed}, source="a test").points()
+    first: dict[str, float] = {}
+    for number in count(60):
+        every_s = float(number)
+        run_id = replace(point, controller_options={"interval_s": every_s}).run_id
+        if (other_s := first.setdefault(run_id, every_s)) != every_s:
+            break
+    sweep = {"name": "fixed", "interval_s": {"sweep": [other_s, 15.0, every_s]}}
+    (problem,) = problems_told(runs_in_file, asked(tmp_path, **MINE | {"controllers": sweep}))
+    assert problem == (
+        f"two runs have the id {run_id} by chance ({{'interval_s': {other_s}}} and "
+        f"{{'interval_s': {every_s}}}); put one of them into an experiment of another name"
+    )
