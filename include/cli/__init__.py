@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import errno
 import os
+import sys
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated
 
@@ -84,16 +86,23 @@ def tidebench(
 
 def main() -> None:
     """Run the command line; an error of ours is its message and exit code 1."""
-    find_modules_in(Path.cwd())  # as for python -m
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # as standard error
+    try:
+        find_modules_in(Path.cwd())  # as for python -m
+    except FileNotFoundError:
+        raise SystemExit("error: the folder that this is called in is gone; change it") from None
     try:
         app()
     except TidebenchError as error:
         typer.secho(f"error: {error}", err=True, fg=typer.colors.RED if _colour() else None)
         raise SystemExit(1) from None
     except OSError as error:
-        if error.errno != errno.ENAMETOOLONG:
-            raise
-        raise SystemExit(f"error: {error.filename!s:.60}... is too long for a path") from None
+        if error.errno == errno.ENAMETOOLONG:
+            raise SystemExit(f"error: {error.filename!s:.60}... is too long for a path") from None
+        if error.errno == errno.ENOSPC and error.filename is None:  # where this writes to a file
+            raise SystemExit("error: the disk that this writes its lines to is full") from None
+        raise
 
 
 def _colour() -> bool:

@@ -29,8 +29,9 @@ def input_file(name: str | Path, kind: str) -> Path:
         raise SpecError(kind, [problem + (server if kind == "recording" else "")])
     try:
         real = path.resolve()
+        str(real).encode()  # which specs and rows are written in
         is_there = real.is_file()
-    except (OSError, ValueError, RuntimeError):  # too long, a NUL in it, links in a circle
+    except (OSError, ValueError, RuntimeError):  # too long, a NUL, no UTF-8, links in a circle
         raise SpecError(kind, [f"{str(path)!r} cannot be the path of a file"]) from None
     listed = os.environ.get("TIDEBENCH_INPUTS", "")
     folders = [Path(name).resolve() for name in listed.split(os.pathsep) if name]

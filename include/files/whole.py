@@ -109,7 +109,12 @@ def sync_names(folder: Path) -> None:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder, and those above it. Raises SetupError where one of them is a file."""
+    """Make a folder, and those above it. Raises SetupError where one of them is a file, or they are
+    not called in UTF-8, as Arrow wants it."""
+    try:
+        str(folder.absolute()).encode()
+    except UnicodeEncodeError:
+        raise SetupError(f"{folder} cannot be written: it is no UTF-8; name another one") from None
     for place in (folder, *folder.parents):
         if place.is_file():
             raise SetupError(f"{folder} cannot be written: {place} is a file; name a folder")
