@@ -130,7 +130,7 @@ def _spec_of(module: str) -> ModuleSpec | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class ModuleFile:
     """A file of a module, as it was when this process looked at it first."""
 
     sha256: bytes
@@ -138,15 +138,15 @@ class Source:
 
 
 @cache
-def _source(path: Path) -> Source:
+def _source(path: Path) -> ModuleFile:
     """Read once: of a module that is edited, this process goes on with what it has imported."""
     content = path.read_bytes()
     nodes = ast.walk(ast.parse(content))
     imports = tuple(node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom))
-    return Source(hashlib.sha256(content).digest(), imports)
+    return ModuleFile(hashlib.sha256(content).digest(), imports)
 
 
-def _imports(source: Source, package: str) -> Iterator[str]:
+def _imports(source: ModuleFile, package: str) -> Iterator[str]:
     """What a module imports, in full; names of modules and of what is in them alike."""
     for node in source.imports:
         if isinstance(node, ast.Import):
