@@ -18,6 +18,7 @@ from include.studies.peerj141.published import (
     error_of,
     is_compliance,
     kind_of,
+    pays_by_own_btu,
 )
 
 VERDICT_COLUMNS = (
@@ -150,8 +151,11 @@ def tolerance(rows: Rows) -> float:
             f"has a standard deviation. Add the printed ones to a peerj_cs_141_*.csv file."
         )
     variance = fmean((row["published_sigma"] * _scale(row)) ** 2 for row in printed)
-    # Cells of one pattern and BTU are of the same runs and count once.
-    columns = {(row["pattern"], row["btu_min"]) for row in printed}
+    # Cells of the same runs count once: those of one pattern and BTU, or, where the paper priced
+    # the same runs at every BTU, those of one pattern.
+    columns = {
+        (row["pattern"], pays_by_own_btu(row["controller"]) and row["btu_min"]) for row in printed
+    }
     freedom = len(columns) * (RUNS - 1)
     half = float(t.ppf(0.5 + CONFIDENCE / 2, freedom)) * math.sqrt(variance / RUNS)
     return half + _rounding(rows)

@@ -119,6 +119,22 @@ def test_sigmas_are_pooled_over_the_cells_of_a_controller_and_kind():
     assert tolerances == [pytest.approx(t.ppf(0.975, 4) * math.sqrt(2 / 3) + 0.005)] * 2
 
 
+def test_runs_that_were_priced_at_several_btus_count_once():
+    """The paper ran its baseline three times for a pattern; its approach, for each BTU as well."""
+    for controller, runs in (("btu", 6), ("threshold", 3)):
+        published = {
+            ("p", controller, btu_min, "resource_cost"): PublishedFigure(100, "cost", "t", 1.0)
+            for btu_min in (10.0, 30.0)
+        }
+        cells = [
+            a_cell(controller, "resource_cost", 100) | {"btu_min": btu_min}
+            for btu_min in (10.0, 30.0)
+        ]
+        freedom = runs - runs // 3
+        tolerances = [row["tolerance"] for row in verdict(cells, published)]
+        assert tolerances == [pytest.approx(t.ppf(0.975, freedom) / math.sqrt(3) + 0.005)] * 2
+
+
 def test_nothing_is_judged_when_the_paper_prints_no_sigma():
     with pytest.raises(GateFailed, match=r"none has a standard deviation. Add the printed ones"):
         judged(a_cell("btu", "resource_cost", 80.0), PublishedFigure(80, "cost", "t"))
