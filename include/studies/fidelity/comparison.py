@@ -138,7 +138,12 @@ def recommendations(rows: Sequence[Prediction]) -> Iterator[Promise]:
 
     def margin(row: Prediction) -> float | None:
         others = of_policy[row.by, row.controller, row.figure]
-        errors = [abs(other.error) for other in others if other.seed != row.seed]
+        # Measured less predicted, of a cost as a share of the prediction: around that it reaches.
+        errors = [
+            abs(FIGURES[other.figure].error(other.measured, other.predicted))
+            for other in others
+            if other.seed != row.seed
+        ]
         return (len(errors) + 1) / len(errors) * max(errors) if errors else None
 
     runs: dict[tuple[str, str, int], dict[str, dict[str, Prediction]]] = {}

@@ -78,7 +78,7 @@ def test_the_cheapest_that_is_sure_to_hold_a_share_is_recommended():
     assert [made[asked].controller for asked in (75, 80, 85, 90, 95)] == ["a", "a", "b", "c", None]
     assert [made[asked].share_holds for asked in (75, 80, 85)] == [True, False, True]
     assert made[80].promised_percent == pytest.approx(80.5)
-    assert made[80].highest_cost == pytest.approx(10 * (1 + 2 * 0.5 / 10.5))
+    assert made[80].highest_cost == pytest.approx(10 * (1 + 2 * 0.05))
     assert [made[asked].cost_holds for asked in (80, 85, 90)] == [True, False, True]
 
 
