@@ -129,9 +129,7 @@ HOLDING_AND_FAILING: dict[str, Callable[[str], Iterable[Any]]] = {
     "peerj141": lambda claim: (
         {"ours": one} for one in (peerj141.good(), peerj141.FAILING[claim](peerj141.good()))
     ),
-    "preprint": lambda claim: (
-        PreprintMetrics(preprint.figures(**changes)) for changes in ({}, preprint.FAILING[claim])
-    ),
+    "preprint": preprint.holding_and_failing,
     "pvldb127": lambda claim: (pvldb127.measured(), pvldb127.FAILS[claim]),
 }
 """By study, metrics of which a claim holds in every case, and of which it does not in one."""

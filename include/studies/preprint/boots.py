@@ -29,7 +29,7 @@ from include.studies.peerj141.calibration import (
 from include.studies.peerj141.draws import interval
 from include.studies.peerj141.published import kind_of
 from include.studies.peerj141.trial import attempt
-from include.studies.preprint.prefetch import beside_printed, supported_runs
+from include.studies.preprint.prefetch import beside_printed, runtime_runs
 from include.studies.scripts import script_parser, write_as_measured
 
 BLOCKS: Mapping[str, Any] = {"boot_blocks": True, "interval_s": 3.0}
@@ -46,8 +46,8 @@ def blocked(spec: RunSpec) -> RunSpec:
 
 
 def preprint_rows(seeds: Sequence[int]) -> Iterator[tuple[Any, ...]]:
-    """The figures of stepwise, of the readings that the counts support."""
-    for reading, runs in supported_runs(seeds):
+    """The figures of stepwise, of the readings that are the authors' runtime."""
+    for reading, runs in runtime_runs(seeds):
         for name, changed in (("no", runs), ("yes", map(blocked, runs))):
             for metric, value, values in beside_printed(reading, map(resolve, changed)):
                 about = ("preprint", reading.controller, "", metric, f"{value:g}", name)

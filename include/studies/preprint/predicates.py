@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 
+from include.model.compliance import LEVEL_NAMES
 from include.studies.base import Answer, known
 
 Means = Mapping[tuple[str, str], float]
@@ -24,6 +26,21 @@ def _cheaper_than_constant(means: Means) -> Answer:
     own, other = _both(means, "paid_btus_count")
     figures = f"BTU-based {own:.1f}, threshold {other:.1f}, constant {constant:.1f}"
     return max(own, other) < constant, figures
+
+
+def _compliance(means: Means, better: tuple[bool, ...]) -> Answer:
+    """Whether the BTU-based approach complies better, or worse, level by level."""
+    pairs = [_both(means, f"{level}_compliance_percent") for level in LEVEL_NAMES]
+    holds = all(
+        own > other if more else own < other
+        for (own, other), more in zip(pairs, better, strict=True)
+    )
+    own, other = ("/".join(f"{one:.1f}" for one in values) for values in zip(*pairs, strict=True))
+    return holds, f"BTU-based {own}, threshold {other} %"
+
+
+_better_compliance = partial(_compliance, better=(True, True, True))
+_mixed_compliance = partial(_compliance, better=(False, True, True))
 
 
 def _early_releases(means: Means) -> Answer:

@@ -27,8 +27,8 @@ from include.studies.preprint.study import STUDY
 from include.studies.scripts import script_parser, tables_in_memory, write_as_measured
 
 PREFETCHED_ITEMS = (0, 1, 5)
-SUPPORTED = ("btu-runtime-final", "threshold-runtime-60s")
-"""The readings that the counts support."""
+RUNTIME = ("btu-runtime-final", "threshold-runtime-60s")
+"""The readings that are the authors' runtime, to whose source the changes belong."""
 OUT = Path(__file__).with_name("prefetch.csv")
 COLUMNS = ("reading", "prefetch_items", "metric", "mean", "printed")
 
@@ -40,11 +40,11 @@ def figures(run: Run) -> dict[str, float]:
     return figures_of_run(of["processing_duration"], of["scaling_activity"], of["lease"], slo_ms)
 
 
-def supported_runs(seeds: Sequence[int]) -> Iterator[tuple[PreprintReading, list[RunSpec]]]:
-    """The readings that the counts support, each with its runs of stepwise."""
+def runtime_runs(seeds: Sequence[int]) -> Iterator[tuple[PreprintReading, list[RunSpec]]]:
+    """The readings that are the authors' runtime, each with its runs of stepwise."""
     runs = [run for run in STUDY.runs(seeds) if run.pattern == "stepwise"]
     for reading in READINGS:
-        if reading.name in SUPPORTED:
+        if reading.name in RUNTIME:
             yield reading, [run for run in runs if reading.is_of(run)]
 
 
@@ -62,7 +62,7 @@ def beside_printed(
 
 def rows(seeds: Sequence[int]) -> Iterator[dict[str, Any]]:
     """Every figure of stepwise, a mean over seeds, by reading and items held ahead."""
-    for reading, specs in supported_runs(seeds):
+    for reading, specs in runtime_runs(seeds):
         for items in PREFETCHED_ITEMS:
             runs = [calibrated(spec, {"prefetch": items}) for spec in specs]
             for metric, printed, values in beside_printed(reading, runs):

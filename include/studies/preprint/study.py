@@ -102,9 +102,12 @@ class PreprintStudy(Study):
         return {"readings": _readings(metrics), "verdict": verdict(metrics)}
 
     def cases(self, metrics: PreprintMetrics, claim: Mapping[str, Any]) -> list[ClaimCase]:
-        """Every pattern, by the readings that the counts support."""
-        chosen = metrics.chosen.items()
-        return [ClaimCase((means,), {"pattern": pattern}) for pattern, means in chosen]
+        """Every pattern that it is made for, by the readings that the counts support."""
+        return [
+            ClaimCase((means,), {"pattern": pattern})
+            for pattern, means in metrics.chosen.items()
+            if pattern in claim.get("patterns", (pattern,))
+        ]
 
     def cell_values(self, metrics: PreprintMetrics) -> Iterator[CellValue]:
         for cell, own in sorted(metrics.figures.items()):

@@ -75,8 +75,36 @@ def test_the_reading_whose_counts_are_off_least_is_supported():
 FAILING = {
     "cheaper": {"btu": {"paid_btus_count": 83}},
     "cheaper-than-constant": {"threshold": {"paid_btus_count": 97}},
+    "better-compliance": {"threshold": {"real_time_compliance_percent": 40.6}},
+    "mixed-compliance": {"threshold": {"relaxed_compliance_percent": 76.3}},
     "early-releases": {"btu": {"vm_early_downscaling_count": 1}},
     "fewer-scalings": {"btu": {"operator_instance_up_count": 220}},
     "high-volume-operators": {"threshold": {"real_time_gain_without_o2_o6_points": 9}},
     "slower-to-adapt": {"threshold": {"time_to_adapt_mean_s": 17}},
 }
+
+
+def holding_and_failing(claim):
+    """On both patterns; on two-level the BTU-based approach is the worse at the real-time level."""
+    for changes in ({}, FAILING[claim]):
+        lower = changes.get("btu", {}) | {"real_time_compliance_percent": 33.71}
+        two_level = figures(**(changes | {"btu": lower}))
+        yield PreprintMetrics(
+            figures(**changes) | {("two_level", name): own for (_, name), own in two_level.items()}
+        )
+
+
+def test_a_claim_is_asked_of_the_patterns_that_it_is_made_for():
+    (metrics, _) = holding_and_failing("cheaper")
+    asked = {(row["id"], row["pattern"]) for row in STUDY.claims_of(metrics)}
+    of = {name: {pattern for claim, pattern in asked if claim == name} for name, _ in asked}
+    assert of["better-compliance"] == of["high-volume-operators"] == {"stepwise"}
+    assert of["mixed-compliance"] == {"two_level"}
+    assert of["cheaper"] == {"stepwise", "two_level"}
+
+
+def test_claims_by_what_the_readings_were_chosen_by_are_apart():
+    chosen_by = {"cheaper", "cheaper-than-constant", "fewer-scalings"}
+    (metrics, _) = holding_and_failing("cheaper")
+    apart = {(row["id"], row["pattern"]) for row in STUDY.claims_of(metrics) if row["apart"]}
+    assert apart == {(claim, "stepwise") for claim in chosen_by}
