@@ -57,7 +57,7 @@ def judge(verdict: Rows) -> list[dict[str, Any]]:
 
 
 def _judged(errors: list[dict[int, float]], limit: float, printed: int) -> dict[str, Any]:
-    sure, seeds, why = interval(errors), min(map(len, errors)), ""
+    sure, seeds, why = interval(errors), len(set.intersection(*map(set, errors))), ""
     if len(errors) < printed:
         why = f"{len(errors)} of {printed} stored figures do not judge it, all do"
     elif sure is None or seeds < JUDGING_SEEDS:

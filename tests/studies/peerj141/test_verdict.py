@@ -84,6 +84,14 @@ def test_a_limit_holds_where_the_interval_of_24_seeds_ends_below_it(costs, answe
     assert row["seeds"] == len(costs)
 
 
+def test_only_seeds_that_every_cell_has_judge():
+    """The interval is of those: 24 runs of each cell judge nothing where six seeds are shared."""
+    rows = [of_runs([82.0, 81.0] * 12) for _ in range(6)]
+    rows[0]["errors"] = {seed + 18: error for seed, error in rows[0]["errors"].items()}
+    (row,) = judge(rows)
+    assert (row["seeds"], row["holds"]) == (6, None)
+
+
 def test_a_cell_is_inside_where_its_interval_ends_below_the_tolerance():
     for spread, inside in ((0.1, True), (8.0, False)):
         row = of_runs([82.0 - spread, 82.0 + spread] * 12)
