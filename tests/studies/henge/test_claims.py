@@ -79,6 +79,13 @@ def ten_jobs(first: int, second: int) -> HengeRun:
     return replace(run, jobs=jobs, changes=changes)
 
 
+def of_ten(topology: str, each: int) -> HengeRun:
+    """Ten jobs, each reconfigured so often."""
+    jobs = tuple(f"t{n}" for n in range(10))
+    changes = [one for job in jobs for one in acts(*range(900, 900 + each), job=job)]
+    return replace(a_run(topology, changes=changes), jobs=jobs)
+
+
 def production(*back_s: float, gain: float) -> HengeRun:
     """Reversions at some times; before each the utility is lower by ``gain``."""
     levels = [(0.0, 0.8)]
@@ -146,8 +153,8 @@ HOLDS_AND_FAILS: dict[str, tuple[list[HengeRun], list[HengeRun]]] = {
         [a_run("tenants_hybrid", (0, 0.5), (1750, 1.0))],
     ),
     "hybrid-once": (
-        [replace(a_run("tenants_hybrid"), jobs=tuple(f"t{n}" for n in range(10)))],
-        [a_run("tenants_hybrid", changes=acts(900, 960))],
+        [of_ten("tenants_hybrid", each=1)],
+        [of_ten("tenants_hybrid", each=0)],
     ),
     "spikes-hidden": ([a_run("tenants_spikes")], [a_run("tenants_spikes", (4000, 0.99))]),
     "triple-juice": (

@@ -75,6 +75,7 @@ FAILS = {
     "image-order": measured({("square", IMAGE_TIME): (2.3, 2.7, 1.4)}),
     "query-order": measured({("lab", QUERY_TIME): (0.6, 0.3, 0.4)}),
     "fewest-violations": measured({("lab", VIOLATIONS): (46.0, 52.0, 47.0)}),
+    "violations-order": measured({("lab", VIOLATIONS): (52.0, 54.0, 47.0)}),
     "events-by-80": measured({("lab", EVENTS): (420.0, 300.0, 70.0)}),
     "vm-time-increase": measured({("lab", VM_TIME): (8.0, 8.4, 10.6)}),
     "processing-reduction": measured({("lab", IMAGE_TIME): (2.7, 2.3, 1.8)}),
@@ -107,6 +108,12 @@ def test_an_order_counts_only_among_figures_like_those_of_the_paper(changes, hol
     assert numbers.partition("times apart: ")[2] == apart
 
 
+def test_violations_on_square_are_in_no_order():
+    between = measured({("square", VIOLATIONS): (50.0, 52.0, 40.0)})
+    assert STUDY.predicates["violations_order"](between)[0] is True
+    assert STUDY.predicates["fewest_violations"](between)[0] is True
+
+
 def test_vm_time_that_falls_is_no_moderate_increase():
     falls = measured(everywhere(VM_TIME, 9.0, 9.0, 8.0))
     holds, numbers = STUDY.predicates["vm_time_moderate"](falls)
@@ -126,7 +133,7 @@ def test_what_was_not_measured_of_square_leaves_the_others_known():
     found = measured()
     others = {key: cell for key, cell in found.cells.items() if key[0] != WITHHELD}
     rows = STUDY.claims_of(replace(found, cells=others))
-    assert sum(row["without_square"] == "yes" for row in rows) == 13
+    assert sum(row["without_square"] == "yes" for row in rows) == 14
     assert ask(STUDY.predicates["vm_time_order"], replace(found, cells=others))[0] == ""
 
 
