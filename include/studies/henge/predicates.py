@@ -21,6 +21,8 @@ LARGE_DROP = 5.0
 """Percent of the maximal utility: what section 4.3.3 calls a large drop."""
 SPIKE_S, BACK_BY_S = 21_800, 23_000
 """Fig. 18: when other processes take the CPU, and by when the utility is back."""
+TRIPLE_S, JUICE_STAYS = 4000, 0.99
+"""Fig. 10: when the rate triples, and what juice counts as the same."""
 SETTLES_S = 600.0
 """Two reversions within this time are thrashing: Fig. 17b reverts once and stays."""
 STATEFUL_EXTRA = 1.5
@@ -131,11 +133,19 @@ def _spikes_hidden(metrics: HengeMetrics) -> Answer:
     return least >= FULL, f"at least {least:.1f} % from 3600 s on"
 
 
+def _juice_independent(metrics: HengeMetrics) -> Answer:
+    """Of the job that keeps most of it: Fig. 10 shows one of five."""
+    run = metrics.one("tenants_triple")
+    least = run.juice[run.times_s > TRIPLE_S].min(axis=0)
+    numbers = f"juice down to {least.max():.3f} in one job, to {least.min():.3f} in another"
+    return bool(least.max() >= JUICE_STAYS), numbers
+
+
 def _triple_juice(metrics: HengeMetrics) -> Answer:
     run = metrics.one("tenants_triple")
-    after = run.times_s > 4000
+    after = run.times_s > TRIPLE_S
     least = float(run.juice[after].min())
-    back_s = run.at_max(4000 + 60)
+    back_s = run.at_max(TRIPLE_S + 60)
     below = run.times_s[after][(run.satisfaction[after] < FULL)]
     last = f"below the maximum until {below[-1]:.0f} s" if below.size else "never below"
     return run.stays_at_max(5734) and back_s is not None, f"juice down to {least:.3f}; {last}"

@@ -157,6 +157,10 @@ HOLDS_AND_FAILS: dict[str, tuple[list[HengeRun], list[HengeRun]]] = {
         [of_ten("tenants_hybrid", each=0)],
     ),
     "spikes-hidden": ([a_run("tenants_spikes")], [a_run("tenants_spikes", (4000, 0.99))]),
+    "juice-independent": (
+        [a_run("tenants_triple", (4100, 0.992), (4200, 1.0))],
+        [a_run("tenants_triple", (4100, 0.986), (4200, 1.0))],
+    ),
     "triple-juice": (
         [a_run("tenants_triple", (4100, 0.9), (5000, 1.0))],
         [a_run("tenants_triple", (4100, 0.9), (5800, 1.0))],
