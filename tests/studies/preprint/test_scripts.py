@@ -32,8 +32,9 @@ def test_a_boot_that_holds_up_the_reasoner_or_messages_held_ahead_change_the_fig
 
 def test_an_interval_holds_its_mean_and_of_no_value_is_absent() -> None:
     mean, low, high = mean_interval([1.0, 2.0, 3.0, 6.0])
-    assert mean == pytest.approx(3.0)
-    assert 1.0 <= low < mean < high <= 6.0
+    half = 3.1824 * math.sqrt(14 / 3) / 2  # t with 3 degrees of freedom
+    assert (mean, low, high) == pytest.approx((3.0, 3.0 - half, 3.0 + half), rel=1e-3, abs=1e-3)
+    assert [math.isnan(value) for value in mean_interval([4.0])] == [False, True, True]
     assert all(math.isnan(value) for value in mean_interval([]))
 
 
