@@ -76,13 +76,13 @@ def _over_90(metrics: PeerjMetrics, pattern: str) -> Answer:
 
 def _rises_with_btu(metrics: PeerjMetrics, pattern: str) -> Answer:
     shares = _each(partial(_share, metrics, pattern))
-    holds = all(shares[lv, a] <= shares[lv, b] for lv in LEVEL_NAMES for a, b in pairwise(BTUS))
+    holds = all(shares[lv, a] < shares[lv, b] for lv in LEVEL_NAMES for a, b in pairwise(BTUS))
     return holds, _levels(shares, "{:.1f}") + " %"
 
 
 def _fewer_scalings_with_btu(metrics: PeerjMetrics, pattern: str) -> Answer:
     counts = [metrics.scalings(pattern, "btu", btu) for btu in BTUS]
-    return counts == sorted(counts, reverse=True), _by_btu(counts, "{:.0f}")
+    return all(a > b for a, b in pairwise(counts)), _by_btu(counts, "{:.0f}")
 
 
 def _fewer_than_threshold(
