@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
+from statistics import fmean
 
 from include.model.compliance import LEVEL_NAMES
 from include.studies.base import Answer
@@ -126,9 +127,15 @@ def _largest_saving(metrics: PeerjMetrics, pattern: str) -> Answer:
 
 
 def _more_instances(metrics: PeerjMetrics, pattern: str) -> Answer:
-    own = metrics.instances((pattern, "btu", 60.0), 0, 120)
-    other = metrics.instances((pattern, "threshold", 60.0), 0, 120)
-    return own > other, f"mean instances {own:.1f}, threshold {other:.1f}"
+    """Computational resources, as the text has it: hosts, and what runs on them."""
+    cases = [(pattern, policy, 60.0) for policy in ("btu", "threshold")]
+    own, other = (metrics.instances(case, 0, 120) for case in cases)
+    own_hosts, other_hosts = (fmean(metrics.hosts(case, 0, 120)) for case in cases)
+    numbers = (
+        f"mean hosts {own_hosts:.1f}, threshold {other_hosts:.1f}; "
+        f"instances {own:.1f}, threshold {other:.1f}"
+    )
+    return own > other and own_hosts > other_hosts, numbers
 
 
 def _instances_grow(metrics: PeerjMetrics, pattern: str) -> Answer:
@@ -188,7 +195,7 @@ def _same_everywhere(metrics: PeerjMetrics, pattern: str) -> Answer:
 def _long_btus_detach(metrics: PeerjMetrics, pattern: str) -> Answer:
     align = [metrics.alignment((pattern, "btu", btu)) for btu in BTUS]
     other = metrics.alignment((pattern, "threshold", 10.0))
-    holds = min(align[0], other) > max(align[1:])
+    holds = min(align[0], other) > align[1] > align[2]
     return holds, f"correlation {_by_btu(align, '{:.2f}')}; threshold {other:.2f}"
 
 
