@@ -65,7 +65,7 @@ def configuration(
         return f"{intro} the controller.", _yaml(options)
     how, write = forms[platform]
     built = policy.build(setting_for(1.0, conditions))
-    if platform == "flink" and policy.controller != "flink-autoscaler":  # that counts slots, too
+    if policy.controller != "flink-autoscaler":  # that counts slots, too
         built = _of_task_managers(built, slots_each)
     return how, write(built)
 

@@ -194,6 +194,17 @@ def test_slots_become_task_managers_where_those_are_scaled() -> None:
     assert ours["job.autoscaler.vertex.max-parallelism"] == "8"  # counts slots itself
 
 
+def test_a_deployment_or_a_service_of_task_managers_counts_these_too() -> None:
+    def written(asked: Policy, platform: str) -> str:
+        return configuration(asked, CONDITIONS, (platform,), slots_each=4)[1]
+
+    assert yaml.safe_load(written(fixed(7), "kubernetes"))["spec"]["replicas"] == 2
+    assert json.loads(written(fixed(7), "ecs"))["desiredCount"] == 2
+    tracking = policy("target-tracking", {}, CONDITIONS)
+    assert yaml.safe_load(written(tracking, "kubernetes"))["spec"]["maxReplicas"] == 2
+    assert '"MaxCapacity": 2' in written(tracking, "ecs")
+
+
 def test_what_was_replayed_with_bounds_of_its_own_is_pasted_with_them() -> None:
     hpa = yaml.safe_load(paste("hpa", "kubernetes", min_instances=6)[1])["spec"]
     assert (hpa["minReplicas"], hpa["maxReplicas"]) == (6, 8)
