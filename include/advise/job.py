@@ -153,7 +153,6 @@ def fit(recording: Recording) -> JobModel:
             f"only {sizes[0]:.0f} instances were recorded: that the overhead belongs to each "
             "instance, and not to the job, is assumed; record another count to tell"
         )
-    quiet_lag = read.lag_items[settled] / np.maximum(read.load_per_s[settled], 1.0)
     known_to = float(np.percentile(each, SETTLED))
     most, told_most = _most_per_s(recording, read, counts, starts)
     notes += [told_most, *_coarse(recording)]
@@ -168,7 +167,7 @@ def fit(recording: Recording) -> JobModel:
         most_per_s=max(most, known_to),
         known_to_per_s=known_to,
         cpu_at_most=float(np.nanmax(read.cpu_share)),
-        quiet_lag_s=median_of(quiet_lag),
+        quiet_lag_s=median_of(read.lag_s[settled]),
         quiet_latency_s=median_of(read.latency_s[settled]),
         cpu_noise=float(np.std(cpu - predicted)),
         cpu_residuals=tuple((cpu - predicted).round(4).tolist()),

@@ -46,6 +46,12 @@ class Readings:
     def dip_steps(self) -> int:
         return dip_steps(self.step_s, self.interval_s)
 
+    @property
+    def lag_s(self) -> FloatArray:
+        """How long it takes that as many records come as wait; NaN where none comes."""
+        lag_s: FloatArray = np.full(self.lag_items.size, np.nan)
+        return np.divide(self.lag_items, self.load_per_s, out=lag_s, where=self.load_per_s > 0)
+
 
 def dip_steps(step_s: float, interval_s: float) -> int:
     """Steps of a dip: one that begins within the time between two readings is in both of them."""

@@ -141,7 +141,7 @@ class _Replay:
         self.columns = np.zeros((4, load.size))
         self.waits = 0.0
         self.arrived = self.done = 0.0
-        self.looked = (0.0, 0.0)
+        self.looked = (0, 0)
         self.restarted, self.weight = -(10**9), 1.0
         self.there_s = self.runs_s = self.started_s = 0.0
 
@@ -197,7 +197,7 @@ class _Replay:
         if since < len(restart.lag_s):
             lag_s = max(lag_s, weight * restart.lag_s[since])
             late_s = weight * restart.latency_excess_s[since]
-        behind_s = self.waits / max(rate_per_s, 1.0)
+        behind_s = self.waits / rate_per_s if self.waits else 0.0
         self.columns[:, step] = (
             instances,
             min(1.0, max(0.0, cpu)),
@@ -213,8 +213,7 @@ class _Replay:
     def observation(self, step: int, cpu_share: float | None, read_s: float) -> Observation:
         """What a controller sees at the end of a step."""
         now_s = (step + 1) * self.job.step_s
-        arrived, done = self.arrived - self.looked[0], self.done - self.looked[1]
-        self.looked = (self.arrived, self.done)
+        before, self.looked = self.looked, (round(self.arrived), round(self.done))
         latency_ms = 1000 * float(self.columns[3, step])
         waiting = round(float(self.columns[2, step]))
         busiest = cpu_share
@@ -224,13 +223,13 @@ class _Replay:
             operator=OPERATOR,
             waiting_items=waiting,
             durations_ms=() if math.isnan(latency_ms) else (latency_ms,),
-            arrived_items=round(arrived),
-            completed_items=round(done),
+            arrived_items=self.looked[0] - before[0],
+            completed_items=self.looked[1] - before[1],
             longest_queue_items=waiting,
             busy_share=cpu_share,
             busiest_share=busiest,
-            arrived_in_all=round(self.arrived),
-            completed_in_all=round(self.done),
+            arrived_in_all=self.looked[0],
+            completed_in_all=self.looked[1],
         )
         return Observation(
             now_s=now_s,

@@ -178,7 +178,7 @@ def _mean_of(read: Readings, starts: list[int], rates: FloatArray, shares: Float
     with warnings.catch_warnings():  # of a signal that nobody recorded there is no mean
         warnings.simplefilter("ignore", RuntimeWarning)
         cpu = np.nanmean(read.cpu_share[rows] - usual, axis=0)
-        lag = np.nanmean(read.lag_items[rows] / np.maximum(read.load_per_s[rows], 1.0), axis=0)
+        lag = np.nanmean(read.lag_s[rows], axis=0)
         late = np.nanmean(read.latency_s[rows], axis=0) - median_of(read.latency_s)
     return Restart(
         cpu_excess=tuple(np.nan_to_num(cpu).tolist()),

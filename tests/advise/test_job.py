@@ -61,6 +61,17 @@ def test_restarts_are_found_where_they_were_with_what_they_did(known: JobModel) 
     assert restart.latency_excess_s[during:] == pytest.approx([0] * 6)
 
 
+def test_a_job_of_few_records_has_the_same_model_as_one_of_many(known: JobModel) -> None:
+    many = recording(Truth(restarts=RESTARTS), daily())
+    fewer = dict.fromkeys(("rate_per_s", "lag_items"), 1e-5)  # half a record a second
+    readings = {name: fewer.get(name, 1.0) * of for name, of in many.readings.items()}
+    found = fit(of_readings(readings))
+    assert found.quiet_lag_s == pytest.approx(known.quiet_lag_s)
+    assert found.restart.lag_s == pytest.approx(known.restart.lag_s)
+    assert found.restart.latency_excess_s == pytest.approx(known.restart.latency_excess_s)
+    assert found.most_per_s == pytest.approx(1e-5 * known.most_per_s)
+
+
 def test_the_load_goes_on_through_a_restart() -> None:
     load = daily()
     found = readings_of(recording(Truth(restarts=RESTARTS), load)).load_per_s
