@@ -116,15 +116,14 @@ def settings_of(
 
 def tried(
     conditions: ReplayConditions,
-    sizes: Callable[[], Sequence[int]],
     *,
     settings: Mapping[str, Mapping[str, Mapping[str, Any]]],
     only: Sequence[str] = SUITABLE,
     unrecorded: Sequence[str] = BY_BUSY_TIME,
     setting_under: Callable[[str], Setting] | None = None,
 ) -> tuple[Policy, ...]:
-    """What ``advise`` compares: controllers as they ship or with ``settings`` (`settings_of`), and
-    fixed ``sizes``, which are looked for once nothing speaks against any controller.
+    """What ``advise`` compares beside fixed sizes: controllers as they ship or with ``settings``
+    (`settings_of`).
 
     ``unrecorded`` are the controllers that decide by what was not recorded; ``setting_under`` is
     that of `policy`. Raises SpecError with all that is wrong with names and controllers.
@@ -133,12 +132,11 @@ def tried(
     checks = (
         partial(policy, name, options, conditions, setting_under) for name, _, options in named
     )
-    made = [
+    return tuple(
         replace(trial, name=f"{name}, {told}" if told else name, guessed=name in unrecorded)
         for (name, told, _), trial in zip(named, all_checked("controller", *checks), strict=True)
-    ]
-    sized = sorted(set(sizes())) if FIXED in only else []
-    return (*(trial for trial in made if trial.controller != FIXED), *map(fixed, sized))
+        if trial.controller != FIXED
+    )
 
 
 def fixed(instances: int) -> Policy:

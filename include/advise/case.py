@@ -28,6 +28,7 @@ from include.advise.margins import (
     margin_of,
     read_errors,
     scaler_kind,
+    share_range,
 )
 from include.advise.objective import LatencyObjective, parse_objective, percentile_doubts
 from include.advise.operator_replay import setting_under
@@ -160,9 +161,9 @@ def keep(read: ReadRequest, folder: Path) -> Case:
     """The same of a request that was read."""
     request, recorded = read.request, read.recorded
 
-    def sizes() -> Sequence[int]:
+    def sizes(untried: Case) -> Sequence[int]:
         require_writable(folder / AGAINST)  # before long work
-        return fixed_sizes(read.untried)
+        return fixed_sizes(untried)
 
     case = _with_policies(request, recorded.job, read.untried, sizes)
     kept = folder / "case"
@@ -212,7 +213,7 @@ def open_case(folder: Path) -> Case:
         sizes = read_json(kept / _SIZES)
         errors = (kept / _ERRORS).read_text()
         untried = _untried(request, book, recorded, errors)
-        return _with_policies(request, recorded.job, untried, lambda: sizes)
+        return _with_policies(request, recorded.job, untried, lambda _: sizes)
     except (SpecError, OSError, yaml.YAMLError, *DAMAGED) as error:
         problem = f"{kept} cannot be read ({error}); ask for the advice again"
         raise StoreError(problem) from error
@@ -255,7 +256,7 @@ def _controller_problems(request: AdviceRequest) -> list[str]:
     if request.edges or is_recorded(request.recording):
         names = [name for name in names if registration_problems("controller", name)]
     try:
-        tried(ANY, lambda: (), settings={}, only=names)
+        tried(ANY, settings={}, only=names)
     except SpecError as error:
         return [f"{error.source}: {problem}" for problem in error.problems]
     return []
@@ -299,36 +300,49 @@ def _counts(read: Readings) -> FloatArray:
 
 
 def _with_policies(
-    request: AdviceRequest, recording: Recording, untried: Case, sizes: Callable[[], Sequence[int]]
+    request: AdviceRequest,
+    recording: Recording,
+    untried: Case,
+    sizes: Callable[[Case], Sequence[int]],
 ) -> Case:
-    """The case with what is tried, of fixed ``sizes`` among others."""
+    """The case with what is tried, of fixed ``sizes`` among others; these are looked for once
+    nothing speaks against any controller, in the case with what scaled the job."""
     question, job, read = untried.question, untried.job, untried.read
     unrecorded = _unrecorded(recording, job)
     in_setting = partial(setting_under, job, read.load_per_s, question.conditions)
+    names = tuple(dict.fromkeys(request.controllers)) or SUITABLE
     policies = tried(
         question.conditions,
-        sizes,
         settings=settings_of(
             job.quiet_lag_s * rate_at_half(job), by_operator=job.operators is not None
         )
         | {name: {"": options} for name, options in request.options.items()},
-        only=tuple(dict.fromkeys(request.controllers)) or SUITABLE,
+        only=names,
         unrecorded=unrecorded,
         setting_under=in_setting,
     )
-    if not request.recorded:
-        return replace(untried, policies=policies)
-    scaler = recorded_policy(
-        request.recorded, policies, question.conditions, unrecorded, in_setting
-    )
-    lasting = lasting_counts(_counts(read), read.dip_steps)
-    if scaler.controller == FIXED and set(lasting.tolist()) != {scaler.at_start}:
-        why = f"{lasting.min():.0f} to {lasting.max():.0f} instances were recorded"
-        raise SpecError("--recorded", [f"{scaler.name} has not scaled this job: {why}"])
-    if scaler not in policies:
+    scaler = None
+    if request.recorded:
+        counts = lasting_counts(_counts(read), read.dip_steps)
+        known = policies if np.ptp(counts) else (*policies, fixed(max(1, int(counts[0]))))
+        scaler = recorded_policy(
+            request.recorded, known, question.conditions, unrecorded, in_setting
+        )
+        _require_scaled(scaler, counts)
+        untried = replace(untried, recorded=scaler)
+    if FIXED in names:
+        policies = (*policies, *map(fixed, sorted(set(sizes(untried)))))
+    if scaler is not None and scaler not in policies:
         policies = (*policies, scaler)
         job = replace(job, notes=(*job.notes, f"{scaler.name} is {request.recorded}"))
-    return replace(untried, policies=policies, recorded=scaler, job=job)
+    return replace(untried, policies=policies, job=job)
+
+
+def _require_scaled(scaler: Policy, counts: FloatArray) -> None:
+    """Raise SpecError where so many instances as it keeps were not recorded all the time."""
+    if scaler.controller == FIXED and set(counts.tolist()) != {scaler.at_start}:
+        why = f"{counts.min():.0f} to {counts.max():.0f} instances were recorded"
+        raise SpecError("--recorded", [f"{scaler.name} has not scaled this job: {why}"])
 
 
 def _model(request: AdviceRequest, recorded: Recorded, objective: LatencyObjective) -> JobModel:
@@ -372,7 +386,8 @@ def fixed_sizes(case: Case) -> Sequence[int]:
             run = replay(job, load, started, build)
             beyond = job.is_beyond(load, run.instances) & certain
             shares.append(question.objective.between(load, run.latency_s, beyond)[0])
-        return min(shares) >= question.objective.share + certain * margin
+        low, _ = share_range(shares, shares, margin if certain else 0.0)
+        return low >= question.objective.share
 
     def fewest(*, certain: bool) -> int:
         sizes = range(1, conditions.max_instances + 1)

@@ -106,14 +106,13 @@ def test_policies_that_are_tried_have_names_of_their_own_and_limits(
     lag_each_items: float, by_operator: bool, of_the_job: set[str]
 ) -> None:
     settings = settings_of(lag_each_items, by_operator=by_operator)
-    policies = tried(CONDITIONS, lambda: [8, 3, 3, 6], settings=settings)
+    policies = tried(CONDITIONS, settings=settings)
 
     names = [one.name for one in policies]
     assert len(set(names)) == len(names)
     assert {"tide", "flink-autoscaler"} <= set(names)
     assert {name for name in names if "records" in name or "end" in name} == of_the_job
-    assert [name for name in names if "fixed" in name] == ["fixed, 3", "fixed, 6", "fixed, 8"]
-    assert {one.controller for one in policies} == set(SUITABLE)
+    assert {one.controller for one in policies} == {*SUITABLE} - {"fixed"}
     limits = [one.options["max_instances"] for one in policies if "max_instances" in one.options]
     assert set(limits) == {8}
     assert len(limits) >= 5

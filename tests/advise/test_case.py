@@ -12,8 +12,17 @@ from typer.testing import CliRunner
 from include.advise.answer import advise
 from include.advise.bill import bound_of
 from include.advise.candidates import fixed
-from include.advise.case import WHAT_SCALED, keep_case, open_case, seeded
+from include.advise.case import (
+    WHAT_SCALED,
+    Case,
+    fixed_sizes,
+    keep_case,
+    load_of,
+    open_case,
+    seeded,
+)
 from include.advise.form import request_from_params
+from include.advise.margins import HOLDS, share_range, verdict
 from include.advise.outcomes import (
     measure_recorded,
     outcome,
@@ -26,7 +35,7 @@ from include.experiment.spec import require_name
 from include.files.whole import write_json
 from include.model.errors import SetupError, SpecError, StoreError
 from include.workloads.recordings import Recording
-from tests.advise.synthetic import case_of, small_request
+from tests.advise.synthetic import case_of, job, small_request
 from tests.builders_prices import BOOK, write_book
 from tests.command_line import refused
 from tests.full_disk import no_file_above
@@ -226,6 +235,48 @@ def test_fixed_is_tried_at_the_fewest_instances_that_hold_the_objective_and_sure
     certain = min(count for count, one in held.items() if one.known_share >= 0.9 + margin)
     assert 2 < fewest <= certain < 40
     assert sizes == sorted({fewest, certain, 4, 40})
+
+
+def test_fixed_sizes_have_the_margin_of_what_is_said_to_have_scaled_the_job(
+    request_: AdviceRequest,
+) -> None:
+    path = Path(request_.recording)
+    head, *rows = path.read_text().splitlines()
+    more = [row.removesuffix("4") + "6" for row in rows[:20]]
+    path.write_text("\n".join([head, *more, *rows[20:]]))
+    asked = replace(request_, objective="5 % within 1 s", max_instances=9, controllers=("fixed",))
+    case, said = case_of(asked), case_of(replace(asked, recorded="hpa target_cpu=0.4"))
+    assert case.margin(fixed(1)).share > 0.2 > 0.02 > said.margin(fixed(1)).share
+    sizes = [[one.at_start for one in of.policies if one.at_start] for of in (case, said)]
+    assert sizes == [[3, 4, 6, 9], [3, 6, 9]]  # three have 12 % within the limit, four 99 %
+
+
+def test_the_fewest_that_hold_are_those_that_the_ranking_says_hold(
+    request_: AdviceRequest,
+) -> None:
+    case, step_s = case_of(replace(request_, controllers=("hpa",))), 900.0
+    load = np.full(3 * 96, 20_000.0)
+    load[2 * 96 : 2 * 96 + 3] = 40_000.0  # the third day, which seed 4 draws three times
+    conditions = replace(case.question.conditions, instances_at_start=9, max_instances=9)
+    question = replace(case.question, conditions=conditions, seeds=4)
+    error = replace(
+        case.errors[0], under="fixed", limit_over_rest=1.0, predicted_share=0.95,
+        recorded_share=0.93,
+    )  # fmt: skip
+    read = replace(case.read, load_per_s=load, step_s=step_s)
+    known = replace(job(latency_s=0.5), step_s=step_s)
+    case = Case(question=question, job=known, read=read, errors=(error,))
+    margin = case.margin(fixed(1)).share
+
+    def held(count: int) -> str:
+        shares = [
+            outcome(known, load_of(read, seed), seeded(question, seed), fixed(count)).known_share
+            for seed in (1, 2, 3, 4)
+        ]
+        return verdict(0.9, *share_range(shares, shares, margin))
+
+    fewest = min(count for count in range(1, 10) if held(count) == HOLDS)
+    assert list(fixed_sizes(case)) == [fewest, 9]
 
 
 def test_an_objective_that_no_size_holds_leaves_the_start_and_the_most(
