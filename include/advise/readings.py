@@ -78,9 +78,13 @@ def require_signals(recording: Recording, *more: str) -> None:
 def readings_of(recording: Recording, step_s: float = STEP_S) -> Readings:
     """The recording in equal steps. Raises SpecError naming every signal that is missing."""
     require_signals(recording)
-    even = filled(evenly(recording, step_s), LOAD_WINDOW_S)
+    sparse = evenly(recording, step_s)
+    even = filled(sparse, LOAD_WINDOW_S)
     absent = np.full(len(even.times_s), np.nan)
     interval_s = max(step_s, interval_of(recording))
+    latency_s = even.readings.get("latency_s", absent)
+    if interval_s > step_s and "latency_s" in sparse.readings:
+        latency_s = _of_the_nearest(sparse.readings["latency_s"], latency_s)
     load, note, was_read = _load(even, step_s, max(LOAD_WINDOW_S, 2 * interval_s))
     unread_min = float((~was_read).sum()) * step_s / 60
     unread = (
@@ -94,11 +98,22 @@ def readings_of(recording: Recording, step_s: float = STEP_S) -> Readings:
         instances=even.readings["instances"],
         cpu_share=even.readings["cpu_share"],
         lag_items=even.readings.get("lag_items", absent),
-        latency_s=even.readings.get("latency_s", absent),
+        latency_s=latency_s,
         notes=(*even.notes, note, *((unread,) if unread_min else ())),
         load_was_read=was_read,
         interval_s=interval_s,
     )
+
+
+def _of_the_nearest(sparse: FloatArray, bridged: FloatArray) -> FloatArray:
+    """The nearest reading wherever a line was: a line from a late reading is late on both sides of
+    it, up to twice as long as a reading stands for."""
+    measured = np.flatnonzero(~np.isnan(sparse))
+    if not measured.size:
+        return bridged
+    halfway = (measured[1:] + measured[:-1]) / 2
+    nearest = sparse[measured[np.searchsorted(halfway, np.arange(sparse.size))]]
+    return np.where(np.isnan(bridged), np.nan, nearest)
 
 
 def interval_of(recording: Recording) -> float:

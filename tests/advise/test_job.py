@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from include.advise.job import JobModel, drawn, fit
+from include.advise.objective import LatencyObjective
 from include.advise.outcomes import scalings_of
 from include.advise.readings import Readings, lasting_changes, readings_of
 from include.advise.restarts import PLANNED_RANGE, PLANNED_SHARE
@@ -70,6 +72,19 @@ def test_a_job_of_few_records_has_the_same_model_as_one_of_many(known: JobModel)
     assert found.restart.lag_s == pytest.approx(known.restart.lag_s)
     assert found.restart.latency_excess_s == pytest.approx(known.restart.latency_excess_s)
     assert found.most_per_s == pytest.approx(1e-5 * known.most_per_s)
+
+
+@pytest.mark.parametrize("apart_s", [30, 60, 120])
+def test_a_late_reading_is_late_for_as_long_as_it_stands_for(apart_s: int) -> None:
+    steps = np.arange(480)
+    late = np.where(steps % 12 == 6, 9.0, 1.0)
+    readings = {"rate_per_s": 100.0, "cpu_share": 0.5, "instances": 4.0}
+    given_ = of_readings({name: np.full(480, of) for name, of in readings.items()})
+    given_ = replace(given_, readings={**given_.readings, "latency_s": late})
+    read = readings_of(replace(given_, times_s=steps * float(apart_s)))
+    within = LatencyObjective(0.95, 2.0).within(read.load_per_s, read.latency_s)
+    assert within == pytest.approx(11 / 12, abs=0.002)
+    np.testing.assert_array_equal(read.latency_s[:: apart_s // 15], late)
 
 
 def test_the_load_goes_on_through_a_restart() -> None:
