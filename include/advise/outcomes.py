@@ -193,8 +193,9 @@ def outcome(job: JobModel, load: FloatArray, question: Question, policy: Policy)
     """One replay, summed up."""
     run = replayed(job, load, question.conditions, policy)
     figures = outcome_of(run, load, job.step_s, question)
-    if figures.scalings_per_day and not job.restart.latency_excess_s:
-        # what a scaling does is unknown
+    counts = run.instances if run.by_operator is None else run.by_operator
+    if np.diff(counts).any() and not job.restart.latency_excess_s:
+        # what a scaling does is unknown, also of one that does not last
         return replace(figures, known_share=0.0, possible_share=1.0)
     beyond = job.is_beyond(load, run.instances) if run.beyond is None else run.beyond
     known, possible = question.objective.between(load, run.latency_s, beyond)

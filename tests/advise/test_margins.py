@@ -167,6 +167,16 @@ def test_without_a_restart_nothing_is_known_of_what_scales() -> None:
     assert (found.known_share, found.possible_share) == (0, 1)
 
 
+def test_nor_of_what_scales_for_a_minute_only() -> None:
+    question = seeded(a_question(max_instances=20), 1)
+    hasty = policy("hpa", {"target_cpu": 0.5, "stabilise_s": 0.0}, question.conditions)
+    load = np.full(400, 20_000.0)
+    load[101:105] = 45_000.0
+    found = outcome(job(), load, question, hasty)
+    assert found.scalings_per_day == 0 < found.mean_instances - 4
+    assert (found.known_share, found.possible_share) == (0, 1)
+
+
 def test_of_the_policy_that_was_recorded_the_recording_says_what_it_holds(tmp_path: Path) -> None:
     case = case_of(small_request(tmp_path, controllers=("fixed",), max_instances=8, seeds=2))
     as_run = recorded_outcome(case.read, case.question)
