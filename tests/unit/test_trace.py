@@ -53,6 +53,18 @@ def test_a_counter_is_replayed_when_it_grew(step_s: float | None, tmp_path: Path
     assert (levels.starts_s, levels.levels) == ((0, 60, 120), (0.0, 10.0, 0.0))
 
 
+def test_a_counter_that_is_read_seldom_grew_evenly_since(tmp_path: Path) -> None:
+    """600 in 45 s, then it begins again, which is a gap, and 300 in 30 s."""
+    rows = "0,0", "15,", "30,", "45,600", "60,", "75,10", "90,", "105,310", "120,"
+    path = written(tmp_path, "t_s,n", *rows)
+    asked = {"map": "time=t_s,arrivals=n@total"}
+    levels = Trace(path, gaps="zero", **asked).unfold(3600, seed=1)
+    assert levels.starts_s == tuple(range(0, 120, 15))
+    assert levels.levels == pytest.approx((600 / 45,) * 3 + (0, 0) + (10, 10) + (0,))
+    whole = written(tmp_path, "t_s,n", *rows[:4])
+    assert Trace(whole, **asked).unfold(3600, seed=1).levels == pytest.approx((600 / 45,) * 3)
+
+
 def test_obvious_names_need_no_mapping(tmp_path: Path) -> None:
     values = {"metric": {"__name__": "requests_per_s"}, "values": [[0, "4"], [60, "8"]]}
     answer = {"status": "success", "data": {"resultType": "matrix", "result": [values]}}

@@ -189,13 +189,15 @@ def _converted(read: Reads, times_s: FloatArray, values: FloatArray) -> FloatArr
 
 
 def _growth_per_s(times_s: FloatArray, totals: FloatArray) -> FloatArray:
-    """What a counter grew by, per second since its last reading.
+    """What a counter grew by, per second since its last reading, also where it was not read
+    meanwhile.
 
     The first reading says nothing, nor does one that is below the last: the counter began again.
     """
     rates = np.full(totals.size, np.nan)
     measured = np.flatnonzero(~np.isnan(totals))
     growth = np.diff(totals[measured])
-    per_s = growth / np.diff(times_s[measured])
-    rates[measured[1:]] = np.where(growth >= 0, per_s, np.nan)
+    per_s = np.where(growth >= 0, growth / np.diff(times_s[measured]), np.nan)
+    if measured.size:
+        rates[measured[0] + 1 : measured[-1] + 1] = np.repeat(per_s, np.diff(measured))
     return rates
