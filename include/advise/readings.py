@@ -117,9 +117,11 @@ def _of_the_nearest(sparse: FloatArray, bridged: FloatArray) -> FloatArray:
 
 
 def interval_of(recording: Recording) -> float:
-    """Seconds between two readings (the median), in whole steps of the model, at least one."""
-    apart_s = float(np.median(np.diff(recording.times_s))) if recording.times_s.size > 1 else 0.0
-    return STEP_S * max(1, round(apart_s / STEP_S))
+    """Seconds between two readings of a signal (the median of the one that is read most often), in
+    whole steps of the model, at least one. Other signals may have been read at other times."""
+    times_s = (recording.times_s[~np.isnan(one)] for one in recording.readings.values())
+    apart_s = [float(np.median(np.diff(own))) for own in times_s if own.size > 1]
+    return STEP_S * max(1, round(min(apart_s, default=0.0) / STEP_S))
 
 
 def averaged(values: FloatArray, steps: int) -> FloatArray:

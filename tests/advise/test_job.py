@@ -87,6 +87,14 @@ def test_a_late_reading_is_late_for_as_long_as_it_stands_for(apart_s: int) -> No
     np.testing.assert_array_equal(read.latency_s[:: apart_s // 15], late)
 
 
+def test_signals_that_are_read_in_turns_are_read_as_seldom_as_each_is() -> None:
+    """A minute apart each, and 20 s from one to the other."""
+    names, every = ("rate_per_s", "cpu_share", "instances"), np.arange(360)
+    readings = {name: np.where(every % 3 == turn, 4.0, np.nan) for turn, name in enumerate(names)}
+    given_ = replace(of_readings(readings), times_s=every * 20.0)
+    assert readings_of(given_).interval_s == 60
+
+
 def test_the_load_goes_on_through_a_restart() -> None:
     load = daily()
     found = readings_of(recording(Truth(restarts=RESTARTS), load)).load_per_s
