@@ -22,6 +22,7 @@ from include.advise.candidates import (
 )
 from include.advise.job import JobModel, fit, with_times
 from include.advise.margins import (
+    HOLDS,
     BacktestError,
     Margin,
     errors_text,
@@ -29,6 +30,7 @@ from include.advise.margins import (
     read_errors,
     scaler_kind,
     share_range,
+    verdict,
 )
 from include.advise.objective import LatencyObjective, parse_objective, percentile_doubts
 from include.advise.operator_replay import setting_under
@@ -386,8 +388,8 @@ def fixed_sizes(case: Case) -> Sequence[int]:
             run = replay(job, load, started, build)
             beyond = job.is_beyond(load, run.instances) & certain
             shares.append(question.objective.between(load, run.latency_s, beyond)[0])
-        low, _ = share_range(shares, shares, margin if certain else 0.0)
-        return low >= question.objective.share
+        known = share_range(shares, shares, margin if certain else 0.0)
+        return verdict(question.objective.share, *known) == HOLDS
 
     def fewest(*, certain: bool) -> int:
         sizes = range(1, conditions.max_instances + 1)

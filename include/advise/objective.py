@@ -58,7 +58,7 @@ def parse_objective(text: str) -> LatencyObjective:
         percent, limit, unit = float(match[1]), float(match[2]), match[3]
         limit_s = limit * _SECONDS[unit]
         if 0 < percent < 100 and 0 < limit_s <= MOST_S:
-            return LatencyObjective(percent / 100, limit_s)
+            return LatencyObjective(float(f"{match[1]}e-2"), limit_s)  # 99.9 / 100 is above 0.999
     problem = f"cannot read {text!r}; write 'latency p95 < 2 s' or '95 % within 2 s'"
     raise SpecError("--objective", [problem])
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from include.advise.margins import verdict
 from include.advise.objective import LatencyObjective, parse_objective
 from include.model.errors import SpecError
 
@@ -36,6 +37,21 @@ def test_both_forms_are_read(text: str, share: float, limit_s: float) -> None:
 def test_anything_else_is_refused_with_both_forms(text: str) -> None:
     with pytest.raises(SpecError, match="95 % within 2 s"):
         parse_objective(text)
+
+
+@pytest.mark.parametrize(("text", "late"), [("p99.9 < 2 s", 1000), ("95 % within 2 s", 20)])
+@pytest.mark.parametrize("each_per_s", [0.1, 0.3, 33.3, 1234.567, np.pi])
+def test_an_objective_is_held_where_just_as_many_are_within(
+    text: str, late: int, each_per_s: float
+) -> None:
+    objective = parse_objective(text)
+    for steps in (late, 3 * late, 144 * late):
+        latency = np.where(np.arange(steps) % late == 0, 9.0, 1.0)
+        within = objective.within(np.full(steps, each_per_s), latency)
+        assert verdict(objective.share, within, within) == "yes"
+        latency[1] = 9.0
+        within = objective.within(np.full(steps, each_per_s), latency)
+        assert verdict(objective.share, within, within) == "no"
 
 
 def test_records_count_by_load_and_only_where_latency_is_known() -> None:
