@@ -20,6 +20,7 @@ from include.advise.cluster import ReplayLease, leases_of
 from include.advise.export import RATES, restart_down_s
 from include.advise.job import JobModel
 from include.advise.operators import JobGraph, graph_calibration, graph_topology
+from include.advise.readings import dip_steps, lasting_counts
 from include.advise.replay import ReplayConditions, Replayed, setting_for, setting_on
 from include.controllers.base import Controller, Setting
 from include.controllers.deployment import first_deployment
@@ -65,8 +66,8 @@ def replay_operators(
     """Run a controller over the load, a value per step of the job's model.
 
     Operators begin with instances in proportion to those that they were recorded with most of the
-    time. Hosts are those of the controller, or where operators share slots those that the slots
-    take.
+    time. Hosts are those of the controller, and those that other slots take which find no free
+    place there; or where operators share slots those that the slots take.
     """
     world = _World(job, graph, load_per_s, conditions)
     testbed = _SlotTestbed(world.config)
@@ -237,8 +238,14 @@ class _World:
             return leases_of(np.ceil(slots / per_host), step_s)
         times = zip(leases["ordered_s"], leases["paid_until_s"], leases["ended_s"], strict=True)
         own = [ReplayLease(max(0.0, at_s), paid_s, end_s) for at_s, paid_s, end_s in times]
-        others = np.full(slots.size, np.ceil(self.graph.others / per_host))
-        return [*own, *leases_of(others, step_s)]
+        if not self.graph.others:
+            return own
+        begin_s, held = np.arange(slots.size) * step_s, np.zeros(slots.size)
+        for one in own:
+            held += (one.ordered_s < begin_s + step_s) & (begin_s < one.ends_s)
+        more = np.maximum(0.0, np.ceil(slots / per_host) - held)  # for slots of no free place
+        lasting = np.fmax(more, lasting_counts(more, dip_steps(step_s, step_s)))
+        return [*own, *leases_of(lasting, step_s)]
 
     def _late_s(self, tables: Tables) -> FloatArray:
         """By step how much longer its records take than the work on their way, to the end of the

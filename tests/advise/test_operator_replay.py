@@ -124,6 +124,20 @@ def test_operators_that_share_slots_take_as_many_as_the_widest(operators: JobGra
     assert sum(math.isclose(one.ends_s, LOAD.size * STEP_S) for one in found.leases) == 2
 
 
+def test_slots_of_no_operator_take_free_places_before_they_take_a_host(
+    operators: JobGraph,
+) -> None:
+    """Six instances and one more slot, as of a source that does no work."""
+    beside = operators_of_job(operators, LOAD, np.full(LOAD.size, 7.0))
+    assert beside.others == 1
+    for per_host, hosts in ((4, 2), (3, 3)):
+        conditions = replace(CONDITIONS, instances_per_host=per_host, instances_at_start=7)
+        found = run(beside, "fixed", conditions, instances_each=2)
+        assert set(found.instances.tolist()) == {7}
+        leases = [(one.ordered_s, one.ends_s) for one in found.leases]
+        assert leases == [(0.0, LOAD.size * STEP_S)] * hosts
+
+
 @dataclass(frozen=True)
 class Replaces:
     """Stops an instance and starts another one in its place, in one decision."""
