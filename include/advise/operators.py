@@ -144,8 +144,8 @@ def fit_operators(recording: OperatorRecording, edges: Sequence[tuple[str, str]]
     edges, notes = _without_idle_sources(named, edges)
     before = _predecessors(edges)
     for name, has in named.items():
-        if name not in before and "in" not in has and "out" in has:
-            has["in"] = has["out"]  # a source: what it takes in is what it gives on
+        if name not in before and "out" in has and not np.any(has.get("in", 0.0) > 0):
+            has["in"] = has["out"]  # a source that counts nothing: it takes in what it gives on
         lacks = [(one, column) for one, column in NEEDED.items() if one not in has]
         problems += [f"{name} has no {one}; record {column}[{name}]" for one, column in lacks]
     if problems:

@@ -218,6 +218,16 @@ def test_an_empty_column_is_as_good_as_none(tmp_path: Path) -> None:
     assert graph.load_per_s == pytest.approx(whole.load_per_s)
 
 
+def test_a_source_that_counts_nothing_takes_in_what_it_gives_on(tmp_path: Path) -> None:
+    """As older sources of Flink do: numRecordsIn of their vertex stays 0."""
+    head, *rows = operator_rows()
+    cells = [row.split(",") for row in rows]
+    zeros = [",".join([*one[:2], "0", *one[3:]]) if one[1] == "b" else ",".join(one)
+             for one in cells]  # fmt: skip
+    whole = fitted(tmp_path / "a.csv", [head, *rows])
+    assert fitted(tmp_path / "b.csv", [head, *zeros]).load_per_s == pytest.approx(whole.load_per_s)
+
+
 def test_the_interval_of_a_factor_covers_what_changes(tmp_path: Path) -> None:
     """a gives on half of what it takes in for one half of the time, and all for the other."""
     lines = operator_rows()
