@@ -193,9 +193,8 @@ def outcome(job: JobModel, load: FloatArray, question: Question, policy: Policy)
     """One replay, summed up."""
     run = replayed(job, load, question.conditions, policy)
     figures = outcome_of(run, load, job.step_s, question)
-    counts = run.instances if run.by_operator is None else run.by_operator
-    if np.diff(counts).any() and not job.restart.latency_excess_s:
-        # what a scaling does is unknown, also of one that does not last
+    if figures.scalings_per_day and not job.restart.latency_excess_s:
+        # what a scaling does is unknown
         return replace(figures, known_share=0.0, possible_share=1.0)
     beyond = job.is_beyond(load, run.instances) if run.beyond is None else run.beyond
     known, possible = question.objective.between(load, run.latency_s, beyond)
@@ -231,7 +230,7 @@ def outcome_of(run: Replayed, load: FloatArray, step_s: float, question: Questio
         possible_share=share,
         worst_hour_share=_worst_hour(load, run.latency_s, step_s, question),
         scalings_per_day=scalings_of(
-            run.instances if run.by_operator is None else run.by_operator, step_s
+            run.instances if run.by_operator is None else run.by_operator, step_s, lasting=False
         )
         / days,
         mean_instances=float(np.nanmean(run.instances)),
@@ -252,6 +251,7 @@ def recorded_outcome(read: Readings, question: Question) -> PolicyOutcome:
     """What the recording says of itself; hosts are given back in the reverse order.
 
     Instances that are away for a moment have kept their hosts: no cloud bills them as new leases.
+    Nor is that a scaling: a restart looks the same.
     """
     counts = held_counts(read.instances)
     lasting = np.fmax(counts, lasting_counts(counts, read.dip_steps))
@@ -265,18 +265,16 @@ def recorded_outcome(read: Readings, question: Question) -> PolicyOutcome:
     )
     figures = outcome_of(run, read.load_per_s, read.step_s, question)
     steps = round(read.interval_s / read.step_s)
-    if steps == 1:
-        return figures
     days = read.load_per_s.size * read.step_s / DAY_S
     scalings = scalings_of(averaged(counts, steps), read.interval_s)
     return replace(figures, scalings_per_day=scalings / days)
 
 
-def scalings_of(instances: FloatArray, step_s: float) -> int:
-    """Changes of the count, or of any of several by operator, that last; those within a minute of
-    each other are one, and so are those of two steps on end: a mean over a step shows one that
-    begins within it in both. A job that is away while it is deployed has kept its count."""
-    dip = dip_steps(step_s, step_s)
+def scalings_of(instances: FloatArray, step_s: float, *, lasting: bool = True) -> int:
+    """Changes of the count, or of any of several by operator, that last, or all; those within a
+    minute of each other are one, and so are those of two steps on end: a mean over a step shows one
+    that begins within it in both. A job that is away while it is deployed has kept its count."""
+    dip = dip_steps(step_s, step_s) if lasting else 0
     changed = [
         lasting_changes(held_counts(np.where(counts > 0, counts, np.nan)), dip)
         for counts in np.atleast_2d(instances)

@@ -32,6 +32,7 @@ from include.advise.request import AdviceRequest
 from include.experiment.prices import price_book
 from include.model.errors import SpecError
 from tests.advise.synthetic import (
+    STEP_S,
     Truth,
     case_of,
     csv,
@@ -174,7 +175,7 @@ def test_nor_of_what_scales_for_a_minute_only() -> None:
     load = np.full(400, 20_000.0)
     load[101:105] = 45_000.0
     found = outcome(job(), load, question, hasty)
-    assert found.scalings_per_day == 0 < found.mean_instances - 4
+    assert found.scalings_per_day == pytest.approx(2 * 86_400 / (400 * STEP_S))
     assert (found.known_share, found.possible_share) == (0, 1)
 
 
