@@ -126,7 +126,7 @@ launch() { # ID: dockerd in the groups, the network and a host name of the host
     # nsenter, because `ip netns exec` mounts /sys anew and hides the cgroups.
     exec setsid nsenter --net="/run/netns/$prefix$1" unshare --uts \
         sh -c 'hostname "$1"; shift; exec "$@"' _ "$prefix-host-$1" \
-        env DOCKER_RAMDISK= dockerd --config-file "$folder/daemon.json" \
+        env -u TIDEBENCH_HELD_BY DOCKER_RAMDISK= dockerd --config-file "$folder/daemon.json" \
         </dev/null >"$folder/dockerd.log" 2>&1
 }
 start() { # ID
@@ -181,8 +181,9 @@ remove() { # ID: the store is deleted in the background, which can take 20 s
     [ -d "$state/$1" ] || { echo "there is no host $1"; return 0; } # its boot may have been killed
     kill_all "$1"
     clear "$1"
-    mv "$state/$1" "$gone"
-    setsid nice rm -rf "$gone" </dev/null >/dev/null 2>&1 &
+    # Another one may have been quicker, or a machine that went down has left what was being deleted.
+    mv "$state/$1" "$gone" 2>/dev/null || [ ! -d "$state/$1" ] || die "$state/$1 cannot be moved away"
+    setsid nice rm -rf "$state"/.gone-* </dev/null >/dev/null 2>&1 &
     echo "host $1 removed ms=$(($(now_ms) - since_ms))"
 }
 add() { # ID [CPU MEMORY]

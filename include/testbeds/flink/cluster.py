@@ -20,7 +20,7 @@ from include.model.errors import TestbedNotReady
 from include.testbeds.flink.calibration import FlinkCalibration
 from include.testbeds.flink.installation import Installation
 from include.testbeds.live.files import read_json
-from include.testbeds.live.processes import DetachedProcess
+from include.testbeds.live.processes import DetachedProcess, started_for
 
 JOB_MANAGER = "org.apache.flink.container.entrypoint.StandaloneApplicationClusterEntryPoint"
 TASK_MANAGER = "org.apache.flink.runtime.taskexecutor.TaskManagerRunner"
@@ -211,8 +211,10 @@ class FlinkCluster:
     ) -> DetachedProcess:
         log = self.folder / "log" / f"{name}.log"
         numbers = self.folder / "processes" / f"{name}.json"
-        if left := read_json(numbers):  # whoever started it may have died before it could say so
-            DetachedProcess(**left).end(first=SIGKILL)
+        left = [DetachedProcess(**stored)] if (stored := read_json(numbers)) else []
+        # Whoever started it may have died before it could say so, here or in the state of the run.
+        for process in (*left, *(process for _, process in started_for(numbers))):
+            process.end(first=SIGKILL)
         command = [
             *("nice", "-n", str(NICER)),
             "java",
@@ -229,7 +231,9 @@ class FlinkCluster:
             *about,
         ]
         environment = {**os.environ, "FLINK_CONF_DIR": str(self._configuration)}
-        started = DetachedProcess.start(command, log, cwd=self.folder, env=environment)
+        started = DetachedProcess.start(
+            command, log, cwd=self.folder, env=environment, held_by=numbers
+        )
         with suppress(OSError):  # a kernel that does not group by session
             Path(f"/proc/{started.pid}/autogroup").write_text(str(NICER), encoding="ascii")
         write_json(numbers, asdict(started))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from signal import SIGKILL
 
 from include.files.whole import changed_s
@@ -11,7 +12,7 @@ from include.model.errors import TestbedError, command
 from include.testbeds.flink.installation import flink_state
 from include.testbeds.flink.state import kept_logs, run_folder
 from include.testbeds.live.files import HEARTBEAT, read_json
-from include.testbeds.live.processes import DetachedProcess
+from include.testbeds.live.processes import DetachedProcess, started_for
 from include.testbeds.reap import HeldResources, silent_s
 
 AT_ONCE = 16
@@ -31,14 +32,21 @@ def find() -> list[HeldResources]:
 
 
 def processes_of(run: str) -> dict[str, DetachedProcess]:
-    """What runs for a run, by name, from its file and the process numbers beside it."""
-    folder = run_folder(run)
-    return {
+    """What runs for a run, by name; with its number where nobody could write that down."""
+    return processes_in(run_folder(run))
+
+
+def processes_in(folder: Path) -> dict[str, DetachedProcess]:
+    """The same of a folder."""
+    noted = {
         path.stem: process
         for path in sorted((folder / "processes").glob("*.json"))
         if (numbers := read_json(path))  # None: the run is being given back
         and (process := DetachedProcess(**numbers)).alive
     }
+    started = started_for(folder / "processes")
+    others = {f"{path.stem}:{process.pid}": process for path, process in started}
+    return noted | {name: one for name, one in others.items() if one not in noted.values()}
 
 
 def give_back_run(run: str) -> None:

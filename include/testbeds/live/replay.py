@@ -11,7 +11,7 @@ from include.files.whole import write_json
 from include.model.topology import Topology
 from include.testbeds.base import TestbedConfig
 from include.testbeds.live.files import REPOSITORY, read_json, run_folder
-from include.testbeds.live.processes import DetachedProcess
+from include.testbeds.live.processes import DetachedProcess, started_for
 from include.testbeds.live.provider.plan import ProviderPlan, Stream
 from include.testbeds.live.record import Clock
 
@@ -68,11 +68,17 @@ class ReplayProcess:
         self.go_on()
 
     def go_on(self) -> None:
-        """Start a process that continues where the previous one ended."""
+        """Start a process that continues where the previous one ended.
+
+        Two would send every item twice, so one that nobody could write down ends first.
+        """
+        self._end_all()
         command = [sys.executable, "-m", "include.testbeds.live.provider", str(self._plan)]
         environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
         log = self._folder / "provider.log"
-        started = DetachedProcess.start(command, log, cwd=REPOSITORY, env=environment)
+        started = DetachedProcess.start(
+            command, log, cwd=REPOSITORY, env=environment, held_by=self._pid
+        )
         write_json(self._pid, asdict(started))
 
     @property
@@ -87,8 +93,12 @@ class ReplayProcess:
 
     def end(self) -> None:
         self._plan.unlink(missing_ok=True)
-        if process := self.process:
-            process.end()
+        self._end_all()
+
+    def _end_all(self) -> None:
+        for process in (self.process, *(started for _, started in started_for(self._pid))):
+            if process:
+                process.end()
 
     @property
     def _plan(self) -> Path:

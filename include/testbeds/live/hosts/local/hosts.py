@@ -7,23 +7,34 @@ belong to people and are left alone.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
+import time
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from include.files.whole import json_bytes, write_json
-from include.model.errors import CapacityExhausted
+from include.model.errors import CapacityExhausted, TestbedError
 from include.model.host import HostFlavor
-from include.testbeds.live.files import SCRIPTS, create, live_state, read_json, script
+from include.testbeds.live.files import (
+    GIVE_UP_S,
+    SCRIPTS,
+    create,
+    live_state,
+    read_json,
+    script,
+)
 from include.testbeds.live.hosts.provider import Usage
-from include.testbeds.live.processes import DetachedProcess
+from include.testbeds.live.processes import DetachedProcess, started_for
 
 HIGHEST_ID = 200
 """Higher numbers are for tests and people."""
 UP = re.compile(r"^host (\d+) up (tcp://\S+)", re.MULTILINE)
+AGAIN_AFTER_S = 0.1
 CGROUPS = Path("/sys/fs/cgroup")
 
 
@@ -72,8 +83,9 @@ class LocalHosts:
         log = _file(taken, "log")
         log.unlink(missing_ok=True)
         size = (f"{flavor.vcpus:g}", f"{flavor.memory_mb:g}M")
-        boot = DetachedProcess.start([SCRIPTS / "hosts.sh", "add", str(taken), *size], log)
-        write_json(_file(taken, "json"), asdict(HostLease(taken, self._run, boot.pid, boot.born)))
+        lease, command = _file(taken, "json"), (str(SCRIPTS / "hosts.sh"), "add", str(taken))
+        boot = DetachedProcess.start([*command, *size], log, held_by=lease)
+        write_json(lease, asdict(HostLease(taken, self._run, boot.pid, boot.born)))
         return str(taken)
 
     def leased(self) -> list[str]:
@@ -88,7 +100,9 @@ class LocalHosts:
         stored = read_json(_file(host, "json"))
         if stored is None:
             return "it has no lease"
-        if self.endpoint(host) or HostLease(**stored).boot.alive:
+        if HostLease(**stored).boot.alive or self.endpoint(
+            host
+        ):  # in this order: it says so, and ends
             return ""
         log = _file(host, "log").read_text(encoding="utf-8")
         return log.strip()[-300:] or "its boot was killed"
@@ -99,13 +113,18 @@ class LocalHosts:
 
     def give_back(self, host: str) -> None:
         """End the host and everything on it, then its lease, unless another run has its number by
-        now. Raises TestbedError if it remains."""
-        for lease in leases_of(self._run):
-            if str(lease.id) == host:
-                lease.boot.end(kill_after_s=0)  # it could otherwise recreate what is removed here
-                script("hosts.sh", "rm", host)
-                for kind in ("log", "json"):
-                    _file(host, kind).unlink(missing_ok=True)
+        now. Raises TestbedError if it remains, or another process takes too long over it."""
+        path = _file(host, "json")
+        with _alone(path):
+            stored = read_json(path)
+            if stored is None or HostLease(**stored).run != self._run:
+                return
+            boots = (HostLease(**stored).boot, *(boot for _, boot in started_for(path)))
+            for boot in boots:  # it could otherwise recreate what is removed here
+                boot.end(kill_after_s=0)
+            script("hosts.sh", "rm", host)
+            for kind in ("log", "json"):
+                _file(host, kind).unlink(missing_ok=True)
 
     def close(self) -> None:
         """Nothing is held."""
@@ -121,6 +140,28 @@ def take_number(run: str) -> int:
     raise CapacityExhausted(
         f"all {HIGHEST_ID} hosts of this machine are leased; see `make live-down`"
     )
+
+
+@contextmanager
+def _alone(lease: Path) -> Iterator[None]:
+    """Wait for another that gives the host back: of two that remove it at once, one would fail, or
+    take the next host of that number. Raises TestbedError."""
+    end_s = time.monotonic() + GIVE_UP_S
+    with ExitStack() as stack:
+        with suppress(FileNotFoundError):
+            file = stack.enter_context(lease.open("rb"))
+            while not _locked(file):
+                if time.monotonic() > end_s:
+                    raise TestbedError(f"another process has given it back for {GIVE_UP_S:g} s")
+                time.sleep(AGAIN_AFTER_S)
+        yield
+
+
+def _locked(file: BinaryIO) -> bool:
+    with suppress(BlockingIOError):
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
+    return False
 
 
 def _file(host: int | str, kind: str) -> Path:
