@@ -124,6 +124,20 @@ def test_what_cannot_be_looked_for_is_named_and_the_rest_given_back(testbed):
     assert plan.parent.is_dir(), "for the next attempt"
 
 
+def test_a_host_that_nobody_knows_how_to_give_back_is_not_forgotten(testbed):
+    """A cloud that answers nonsense: the next attempt must find the run."""
+
+    def give_back(host):
+        raise KeyError("status")
+
+    testbed._state.hosts.leased = lambda: ["s-1", "s-2"]
+    testbed._state.hosts.give_back = give_back
+    testbed._state.touch()
+    with pytest.raises(TestbedError, match="host s-1: KeyError: 'status'\\n.*host s-2"):
+        testbed.give_back()
+    assert run_folder("a-run").is_dir()
+
+
 def test_a_wait_ends_in_time_however_long_it_takes_to_look_after_the_run(monkeypatch):
     now_s = [0.0]
 

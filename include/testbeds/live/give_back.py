@@ -55,3 +55,5 @@ def _try(work: Callable[[], object], what: str, problems: list[str]) -> None:
         work()
     except (TidebenchError, redis.RedisError, OSError) as error:
         problems.append(f"{what}: {error}")
+    except Exception as error:  # an answer nobody expected: without a problem the folder would go
+        problems.append(f"{what}: {type(error).__name__}: {error}")
