@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -44,9 +45,10 @@ class HeldResources:
 
 
 def silent_s(heartbeat: Path) -> float:
-    """Time since a run's file was touched last; infinite where there is none."""
+    """Time since a run's file was touched last; infinite where there is none, 0 where that is yet
+    to come, because the clock was set back."""
     try:
-        return time.time() - heartbeat.stat().st_mtime
+        return max(0.0, time.time() - heartbeat.stat().st_mtime)
     except FileNotFoundError:
         return math.inf
 
@@ -74,29 +76,46 @@ def reap(
 
     Returns the number of dead runs. Raises TestbedError with all problems after trying all runs.
     """
-    dead, problems = 0, []
+    dead, problems = 0, list[str]()
     for name in testbeds:
         if not TESTBEDS[name].reaped_by:
             continue
-        reaper = TESTBEDS[name].reaper()
-        try:
+        reaper, leftovers = TESTBEDS[name].reaper(), list[HeldResources]()
+        with _told(name, problems):
             leftovers = reaper.find()
-        except TidebenchError as error:
-            problems.append(f"{name}: {error}")
-            continue
-        if not leftovers:
-            say(f"{name}: no run holds anything")
+            if not leftovers:
+                say(f"{name}: no run holds anything")
         for leftover in leftovers:
             say(f"{name}: {leftover.described(after_s)}")
             if not leftover.dead(after_s):
                 continue
             dead += 1
-            try:
-                if remove:
-                    reaper.give_back_run(leftover.run)
-                    say(f"{name}: {leftover.run}: given back")
-            except TidebenchError as error:
-                problems.append(f"{name}: {error}")
+            if remove:
+                with _told(name, problems):
+                    say(f"{name}: {leftover.run}: {_give_back(reaper, leftover.run, after_s)}")
     if problems:
         raise TestbedError("\n".join(problems))
     return dead
+
+
+def _give_back(reaper: Reaper, run: str, after_s: float) -> str:
+    """Give back a run that is still dead: while others were given back, somebody may have taken it
+    up again. Returns what has become of it."""
+    now = next((held for held in reaper.find() if held.run == run), None)
+    if now is None:
+        return "given back meanwhile"
+    if not now.dead(after_s):
+        return "alive again, and left alone"
+    reaper.give_back_run(run)
+    return "given back"
+
+
+@contextmanager
+def _told(testbed: str, problems: list[str]) -> Iterator[None]:
+    """Note what goes wrong, so that nothing keeps the rest from being given back."""
+    try:
+        yield
+    except TidebenchError as error:
+        problems.append(f"{testbed}: {error}")
+    except Exception as error:  # an answer nobody expected
+        problems.append(f"{testbed}: {type(error).__name__}: {error}")

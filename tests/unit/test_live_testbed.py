@@ -133,7 +133,7 @@ def test_a_host_that_nobody_knows_how_to_give_back_is_not_forgotten(testbed):
     testbed._state.hosts.leased = lambda: ["s-1", "s-2"]
     testbed._state.hosts.give_back = give_back
     testbed._state.touch()
-    with pytest.raises(TestbedError, match="host s-1: KeyError: 'status'\\n.*host s-2"):
+    with pytest.raises(TestbedError, match=r"host s-1: KeyError: 'status'\n.*host s-2"):
         testbed.give_back()
     assert run_folder("a-run").is_dir()
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import os
+import time
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,7 +13,7 @@ import pytest
 
 from include.model.errors import TestbedError
 from include.testbeds import TESTBEDS
-from include.testbeds.reap import HeldResources, reap
+from include.testbeds.reap import HeldResources, reap, silent_s
 
 
 class FakeReaper:
@@ -72,3 +75,44 @@ def test_that_nothing_is_held_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     said: list[str] = []
     assert reap(remove=True, testbeds=["nobody"], say=said.append) == 0
     assert said == ["nobody: no run holds anything"]
+
+
+@pytest.mark.parametrize(
+    ("later", "told"),
+    [
+        ([HeldResources("dead", ("host 1",), 2.0)], "alive again, and left alone"),
+        ([], "given back meanwhile"),
+    ],
+)
+def test_a_run_that_somebody_took_up_again_while_others_were_given_back_stays(
+    later: list[HeldResources], told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reaper, finds = FakeReaper(), iter([FakeReaper().find(), later])
+    monkeypatch.setattr(reaper, "find", lambda: next(finds))
+    registered(monkeypatch, works=reaper)
+    said: list[str] = []
+    assert reap(remove=True, testbeds=["works"], say=said.append) == 1
+    assert reaper.given_back == []
+    assert f"works: dead: {told}" in said
+
+
+def test_a_testbed_that_answers_nonsense_keeps_nobody_from_giving_back_on_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def find() -> list[HeldResources]:
+        raise KeyError("servers")
+
+    works = FakeReaper()
+    registered(monkeypatch, odd=SimpleNamespace(find=find), works=works)
+    with pytest.raises(TestbedError, match=r"^odd: KeyError: 'servers'$"):
+        reap(remove=True, testbeds=["odd", "works"], say=lambda line: None)
+    assert works.given_back == ["dead"]
+
+
+def test_after_the_clock_was_set_back_a_run_is_silent_for_no_time(tmp_path: Path) -> None:
+    """It was told as one of another installation, and `make live-down` left it."""
+    heartbeat = tmp_path / "heartbeat"
+    assert silent_s(heartbeat) == math.inf
+    heartbeat.touch()
+    os.utime(heartbeat, (time.time() + 3600,) * 2)
+    assert HeldResources("r", ("it",), silent_s(heartbeat)).dead(after_s=0)
