@@ -18,7 +18,7 @@ def processes_of(session: int) -> list[int]:
     alive = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
-            state, _, _, owner = stat.read_text().rpartition(")")[2].split()[:4]
+            state, _, _, owner = fields_of(stat)[:4]
         except OSError:
             continue  # it has just ended
         if int(owner) == session and state != "Z":
@@ -29,9 +29,14 @@ def processes_of(session: int) -> list[int]:
 def born(pid: int) -> str:
     """Start time of a process in ticks since boot; "" if it does not exist. Pids are reused."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+        return fields_of(Path(f"/proc/{pid}/stat"))[19]
     except OSError:
         return ""
+
+
+def fields_of(stat: Path) -> list[str]:
+    """The fields behind the name (proc(5)). A name may be any bytes, cut within a letter."""
+    return stat.read_bytes().decode(errors="replace").rpartition(")")[2].split()
 
 
 def end_session(session: int, process: subprocess.Popen[bytes] | None = None) -> None:

@@ -21,6 +21,7 @@ from include.testbeds.live.hosts.local import hosts
 from include.testbeds.live.hosts.local.hosts import LocalHosts, leases_of, take_number
 from include.testbeds.live.processes import DetachedProcess, process_stat, started_for
 from include.testbeds.live.replay import ReplayProcess
+from infra.airflow import processes
 from tests.live.world import wait_until
 
 SLEEP = ("sleep", "600")
@@ -73,6 +74,8 @@ def test_a_process_may_have_any_name(tmp_path: Path) -> None:
         wait_until(lambda: DetachedProcess.running(process.pid).alive, "it runs", 10)
         wait_until(lambda: Path(f"/proc/{process.pid}/comm").read_bytes()[:3] == b"caf", "it", 10)
         assert process_stat(process.pid)[3] == str(os.getsid(0))
+        assert process.pid in processes.processes_of(os.getsid(0))
+        assert processes.born(process.pid) == process_stat(process.pid)[19]
     finally:
         process.kill()
         process.wait()
