@@ -44,6 +44,7 @@ from include.testbeds.live.shared_state import ItemCounts
 from include.testbeds.live.testbed import LiveTestbed
 from include.testing.builders import a_topology, an_operator, decision
 from tests.builders import a_config
+from tests.http_server import sends, serving
 from tests.problems import problems_told
 
 
@@ -96,6 +97,18 @@ def test_services_that_do_not_answer_hold_up_a_deployment(testbed, monkeypatch):
     monkeypatch.setattr(broker, "api", lambda *asked: None)
     with pytest.raises(TestbedNotReady, match="does not answer; start them with `make live-serv"):
         testbed.deploy(decision(LeaseHost("f", "h")))
+
+
+@pytest.mark.parametrize("content", [b"", b"<html>log in</html>"])
+def test_a_server_that_is_no_broker_is_told_as_one_that_does_not_answer(content):
+    """A look at the broker during a run passes over it, and reaping names it."""
+    with serving(lambda handler, _: sends(handler, 200, content)) as port:
+        api = f"http://127.0.0.1:{port}"
+        services = Services({"RABBIT_API": api, "RABBIT_ADMIN": "a", "RABBIT_PASSWORD": "secret"})
+        for look in (broker.vhosts, broker.why_blocked):
+            with pytest.raises(TestbedNotReady, match="is not the broker") as told:
+                look(services)
+            assert "secret" not in str(told.value)
 
 
 def test_a_source_that_has_sent_nothing_yet_is_told_as_such(testbed):

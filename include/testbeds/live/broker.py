@@ -112,7 +112,7 @@ def why_blocked(services: Services) -> str:
 def api(services: Services, method: str, path: str, body: Any = None) -> Any:
     """Call the management interface. Deleting what does not exist is no error.
 
-    Raises TestbedNotReady if it does not answer, TestbedError if it refuses.
+    Raises TestbedNotReady if it does not answer, or not in JSON, TestbedError if it refuses.
     """
     try:
         answer = httpx.request(
@@ -123,11 +123,14 @@ def api(services: Services, method: str, path: str, body: Any = None) -> Any:
             timeout=TIMEOUT_S,
             trust_env=False,  # proxies of the environment cannot reach the bridge
         )
-    except httpx.TransportError as error:
+    except httpx.RequestError as error:
         raise TestbedNotReady(f"the broker's management does not answer: {error}") from error
     if method == "DELETE" and answer.status_code == httpx.codes.NOT_FOUND:
         return None
     if answer.is_error:
         why = f"HTTP Error {answer.status_code}: {answer.reason_phrase}"
         raise TestbedError(f"the broker refuses {method} {path}: {why}")
-    return answer.json() if answer.content else None
+    try:
+        return answer.json() if method == "GET" else None
+    except ValueError as error:
+        raise TestbedNotReady(f"what answers {method} {path} is not the broker: no JSON") from error
