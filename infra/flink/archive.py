@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from include.files.whole import new_file, write_bytes
@@ -24,8 +24,10 @@ from include.testbeds.flink.rest import NoAnswerError, Rest
 from include.testing.builders import SMALL, a_topology, an_operator
 from include.workloads.pattern import Levels
 
+DRAFT = ".archive-"
 UP_WITHIN_S = 180
 WRITTEN_WITHIN_S = 180
+ANSWERS_WITHIN_S = 60
 CHECKPOINTS = 2
 """After so many the job has done everything that it does again and again."""
 JOB = "1" * 32
@@ -49,14 +51,18 @@ def fits(here: Installation) -> bool:
     """Whether there is an archive, of this JVM and of these jars, as the JVM says itself."""
     given = [f"-XX:SharedArchiveFile={here.archive}", "-cp", here.class_path(steered=False)]
     java = ["java", "-XX:+UseSerialGC", "-Xshare:on", *given, "-version"]
-    there = here.archive.is_file()
-    return there and subprocess.run(java, capture_output=True, check=False).returncode == 0
+    if not here.archive.is_file():
+        return False
+    with suppress(subprocess.TimeoutExpired):
+        asked = subprocess.run(java, capture_output=True, check=False, timeout=ANSWERS_WITHIN_S)
+        return asked.returncode == 0
+    return False
 
 
 def write(here: Installation) -> None:
     """Write it anew; where that does not work, say so: runs work without it."""
     here.archive.unlink(missing_ok=True)
-    with tempfile.TemporaryDirectory(dir=here.folder, prefix=".archive-") as temporary:
+    with tempfile.TemporaryDirectory(dir=here.folder, prefix=DRAFT) as temporary:
         try:
             with new_file(here.archive) as draft:
                 run_job(FlinkCluster(Path(temporary), here, LIMITS, Ports.free(), JOB), draft)

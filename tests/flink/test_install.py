@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import signal
 import subprocess
 import sys
 import zipfile
@@ -13,6 +15,7 @@ import pytest
 from include.model.errors import SetupError
 from include.testbeds.flink import installation
 from include.testbeds.flink.installation import Installation
+from include.testbeds.live.processes import DetachedProcess
 from infra.flink import archive, install
 
 
@@ -83,6 +86,43 @@ def test_a_folder_that_cannot_be_written_is_told_on_one_line(tmp_path):
     assert done.returncode == 1
     assert done.stderr.startswith("error: ")
     assert done.stderr.count("\n") == 1
+
+
+def test_what_a_killed_installation_left_is_ended_and_removed(here, monkeypatch):
+    """Two JVMs of a Flink that ran for the archive, and a wheel of 313 MB."""
+    left, download = here.folder / ".archive-x1", here.folder / ".download-x2"
+    for path in (left / "processes", download):
+        path.mkdir(parents=True)
+    numbers = left / "processes" / "host-1.json"
+    processes = [
+        DetachedProcess.start(["sleep", "600"], left / "log", held_by=held)
+        for held in (None, left / "processes" / "job-manager.json")
+    ]
+    numbers.write_text(json.dumps({"pid": processes[0].pid, "born": processes[0].born}))
+    monkeypatch.setattr(install, "java_compiler", lambda: None)
+    monkeypatch.setattr(archive, "fits", lambda here: True)
+    for path in (here.lib, here.built):
+        path.mkdir(parents=True)
+    try:
+        install.install(here)
+        assert not any(process.alive for process in processes)
+        assert not left.exists()
+        assert not download.exists()
+    finally:
+        for process in processes:
+            process.end(first=signal.SIGKILL)
+
+
+def test_a_java_that_hangs_has_no_archive_that_fits(here, monkeypatch, tmp_path):
+    java = tmp_path / "java"
+    java.write_text("#!/bin/sh\nexec sleep 600\n")
+    java.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setattr(archive, "ANSWERS_WITHIN_S", 0.1)
+    for path in (here.lib, here.built):
+        path.mkdir(parents=True)
+    here.archive.touch()
+    assert not archive.fits(here)
 
 
 def test_a_machine_without_flink_is_told_what_to_do(tmp_path, monkeypatch):
