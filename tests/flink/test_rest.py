@@ -109,3 +109,20 @@ def test_who_does_not_answer_or_refuses_is_named():
         rest.vertices()
     with pytest.raises(NoAnswerError, match="does not answer GET"):
         rest.vertices()
+
+
+@pytest.mark.parametrize("answer", [None, [], {"vertices": None}, {"vertices": [{"id": "v1"}]}])
+def test_an_answer_without_what_is_asked_is_none(answer):
+    """As of a proxy, or of a JobManager that is about to start; the next look asks again."""
+    job = f"/jobs/{JOB}"
+    looked_at = ("", "/vertices/v1", "/checkpoints", "/checkpoints/t")
+    paths = [("GET", job + path) for path in looked_at]
+    paths += [("GET", "/taskmanagers"), ("POST", f"{job}/checkpoints")]
+    with a_server(dict.fromkeys(paths, (200, answer))) as (rest, _):
+        for ask in (
+            rest.vertices, rest.initializing, lambda: rest.hosts_of("v1"), rest.trigger_checkpoint,
+            lambda: rest.ask_for({"front": 5}), lambda: rest.checkpoint_failure("t"),
+            rest.checkpoints, rest.task_managers,
+        ):  # fmt: skip
+            with pytest.raises(NoAnswerError, match="has not what it should"):
+                ask()

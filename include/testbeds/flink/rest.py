@@ -10,8 +10,8 @@ import json
 import socket
 import ssl
 import threading
-from collections.abc import Mapping
-from contextlib import closing, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from typing import Any
@@ -50,6 +50,15 @@ def too_early(reason: str) -> bool:
     return any(words in reason for words in NOT_YET)
 
 
+@contextmanager
+def as_it_should() -> Iterator[None]:
+    """An answer in which something is missing, or is of another kind, is none."""
+    try:
+        yield
+    except (LookupError, TypeError, ValueError, AttributeError) as error:
+        raise NoAnswerError(f"Flink's answer has not what it should: {error!r}") from error
+
+
 @dataclass(frozen=True, slots=True)
 class Checkpoints:
     """The newest complete checkpoint (``id`` 0: none yet), and how many have failed."""
@@ -68,19 +77,23 @@ class Rest:
     port: int
     job: str
 
+    @as_it_should()
     def vertices(self) -> dict[str, str]:
         """The id of every source and operator by name."""
         return {named(each): str(each["id"]) for each in self._get("")["vertices"]}
 
+    @as_it_should()
     def initializing(self) -> list[str]:
         """Sources and operators with a task that does not run yet although it is there."""
         return [named(each) for each in self._get("")["vertices"] if each["tasks"]["INITIALIZING"]]
 
+    @as_it_should()
     def hosts_of(self, vertex: str) -> list[str]:
         """The TaskManager of each subtask."""
         subtasks = self._get(f"/vertices/{vertex}")["subtasks"]
         return [str(each.get("taskmanager-id", "")) for each in subtasks]
 
+    @as_it_should()
     def ask_for(self, instances: Mapping[str, int]) -> None:
         """So many subtasks of each operator, once there is a checkpoint and there are slots."""
         ids = self.vertices()
@@ -93,11 +106,13 @@ class Rest:
         requirements = self._get("/resource-requirements")
         self._send("PUT", "/resource-requirements", {**requirements, **wanted})
 
+    @as_it_should()
     def trigger_checkpoint(self) -> str:
         """Begin one, and return what to ask for it by."""
         answer = self._send("POST", "/checkpoints", {"checkpointType": "FULL"})
         return str(answer["request-id"])
 
+    @as_it_should()
     def checkpoint_failure(self, trigger: str) -> str | None:
         """Why a triggered checkpoint failed; "" when it is complete, None while it runs."""
         answer = self._get(f"/checkpoints/{trigger}")
@@ -106,6 +121,7 @@ class Rest:
         cause = answer.get("operation", {}).get("failureCause")
         return first_reason(str(cause.get("stack-trace", cause))) if cause else ""
 
+    @as_it_should()
     def checkpoints(self) -> Checkpoints:
         """What has become of them so far."""
         answer = self._get("/checkpoints")
@@ -119,6 +135,7 @@ class Rest:
             why_failed=str(failed.get("failure_message", ""))[:200],
         )
 
+    @as_it_should()
     def task_managers(self) -> set[str]:
         """Names of those that are registered."""
         answer = self._request("GET", "/taskmanagers")
