@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from contextlib import closing, nullcontext
 from types import SimpleNamespace
+from unittest import mock
 
 import keystoneauth1.exceptions as auth
 import pytest
@@ -15,6 +17,7 @@ from openstack import exceptions
 from include.model.errors import SetupError, TestbedError, TestbedNotReady
 from include.testbeds.flavors import FLAVORS
 from include.testbeds.live.files import HEARTBEAT, ORIGIN, run_folder
+from include.testbeds.live.hosts.local import reap as local
 from include.testbeds.live.hosts.openstack import hosts as cloud_hosts
 from include.testbeds.live.hosts.openstack import names, servers
 from include.testbeds.live.hosts.openstack import reap as cloud_reaper
@@ -25,6 +28,9 @@ from include.testbeds.live.hosts.openstack.names import ServerOptions
 from include.testbeds.live.hosts.openstack.servers import Server
 from include.testbeds.live.hosts.openstack.tags import LONGEST_TAG, TAG, ResourceTags, site
 from include.testbeds.live.services import Services
+from include.testbeds.live.state import RunState
+from include.testing.builders import a_topology
+from tests.builders import a_config
 from tests.live.world import wait_until
 from tests.problems import problems_told
 
@@ -226,6 +232,38 @@ def test_a_host_is_up_once_its_ports_are_tagged(cloud, monkeypatch):
     assert cloud.ports_held[0].tags == tags.tags
 
 
+def test_a_server_of_which_only_a_port_is_left_is_given_back_again(cloud, monkeypatch):
+    """Neutron failed as the server was deleted: the next attempt has to find the port."""
+    tags, other = ResourceTags("a-run", site()), ResourceTags("another", site())
+    for number, of in enumerate((tags.tags, tags.tags, other.tags, [TAG], None)):
+        port = SimpleNamespace(id=f"p-{number}", device_id=f"s-{number}", tags=of)
+        cloud.ports_held.append(port)
+    cloud.servers.append(Server("s-0", "a-run.1", "ACTIVE", "", {}, tags))
+    with closing(OpenStackHosts(tags, OpenStackCalibration())) as hosts:
+        assert hosts.leased() == ["s-0", "s-1"]
+        monkeypatch.setattr(cloud, "ports", mock.Mock(side_effect=TestbedNotReady("Neutron")))
+        assert hosts.leased() == ["s-0"], "a server is given back though ports cannot be listed"
+        cloud.servers.clear()
+        with pytest.raises(TestbedNotReady, match="Neutron"):
+            hosts.leased()
+
+
+@pytest.mark.parametrize("due", ["tomorrow", None, ["1"]])
+def test_what_is_due_at_no_time_that_can_be_read_is_left_alone(due):
+    """Somebody else's server that has our tag ended all reaping."""
+    metadata = {"tidebench.run": "r", "tidebench.site": "s", "tidebench.due": due}
+    assert ResourceTags.read([TAG], metadata).due_s == math.inf
+
+
+def test_a_folder_without_its_origin_gets_it(tmp_path, monkeypatch):
+    """A kill between the two would make a run in a cloud one of this machine."""
+    monkeypatch.setenv("TIDEBENCH_LIVE_STATE", str(tmp_path))
+    run_folder("a-run").mkdir(parents=True)
+    hosts = SimpleNamespace(origin=lambda: {"testbed": "openstack", "cloud": "mine"})
+    RunState(a_config(a_topology("O1"), run="a-run"), OpenStackCalibration(), hosts).touch()
+    assert local.origin_of("a-run")["cloud"] == "mine"
+
+
 def test_a_port_belongs_to_its_run_by_the_end_of_a_long_name_and_to_nobody_without(
     cloud, monkeypatch
 ):
@@ -239,7 +277,7 @@ def test_a_port_belongs_to_its_run_by_the_end_of_a_long_name_and_to_nobody_witho
     for server, of in (("s-1", tags), ("s-2", ResourceTags("", ""))):
         cloud.servers.append(Server(server, server, "ACTIVE", "", {}, of))
     for port, marks in (("p-1", tags.tags), ("p-2", [TAG])):
-        cloud.ports_held.append(SimpleNamespace(id=port, tags=marks))
+        cloud.ports_held.append(SimpleNamespace(id=port, device_id="s-1", tags=marks))
     (held,) = cloud_reaper.find()
     assert cloud.names == ["mine"]
     assert (held.run, held.holds) == (run, ("folder", "server s-1", "port p-1"))

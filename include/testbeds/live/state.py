@@ -53,6 +53,6 @@ class RunState(RunRecord[LiveHost, LiveInstance]):
         return images()
 
     def touch(self) -> None:
-        if not self.folder.is_dir():
+        if not (self.folder / ORIGIN).is_file():
             write_json(self.folder / ORIGIN, self.hosts.origin())
         (self.folder / HEARTBEAT).touch()

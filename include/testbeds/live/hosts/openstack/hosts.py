@@ -29,6 +29,7 @@ from include.testbeds.live.testbed import LiveTestbed
 
 T = TypeVar("T")
 AT_ONCE = 8
+LOOK_FOR_PORTS_S = 1.0
 WILL_NOT_COME_UP = ("ERROR", "SHUTOFF", "SUSPENDED", "UNKNOWN")
 
 
@@ -62,7 +63,7 @@ class OpenStackHosts:
         self._used: dict[str, dict[str, Usage]] = {}
 
     def check(self, flavor: HostFlavor, hosts: int) -> None:
-        leased = len(self.leased())
+        leased = len(self._with_retries(self._servers, "list servers"))
         options = self._names(flavor)
         self._with_retries(
             lambda c: names.require_quota(c, options, hosts, leased), "read the quota"
@@ -88,7 +89,16 @@ class OpenStackHosts:
         return host
 
     def leased(self) -> list[str]:
-        return [server.id for server in self._with_retries(self._servers, "list servers")]
+        """Servers, and those that are gone but for ports: Neutron failed as they were deleted."""
+        ids = [server.id for server in self._with_retries(self._servers, "list servers")]
+        try:
+            # Hardly tried again: a window that begins waits for it.
+            ports = self._cloud.with_retries(self._ports, "list ports", LOOK_FOR_PORTS_S)
+        except TestbedError:
+            if not ids:
+                raise
+            return ids  # with its server each is looked for again
+        return [*ids, *sorted({port.device_id for port in ports} - {"", None, *ids})]
 
     def endpoint(self, host: str) -> str:
         return self._endpoints.get(host) or self._poller.latest().endpoints.get(host, "")
@@ -168,6 +178,12 @@ class OpenStackHosts:
     def _servers(self, connection: Connection) -> list[servers.Server]:
         listed = servers.find(connection, self._tags.tags[1:])
         return [server for server in listed if server.tags.run == self._tags.run]
+
+    def _ports(self, connection: Connection) -> list[Any]:
+        """The run's tagged ports."""
+        tags = self._tags.tags
+        listed = connection.network.ports(tags=",".join(tags))
+        return [port for port in listed if set(tags) <= set(port.tags or ())]
 
     def _names(self, flavor: HostFlavor) -> names.ServerOptions:
         if self._options is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import socket
 import uuid
 from collections.abc import Iterable, Mapping
@@ -48,7 +49,11 @@ class ResourceTags:
             )
             for kind in ("run", "site")
         }
-        return cls(values["run"], values["site"], float(metadata.get(f"{TAG}.due", 0)))
+        try:
+            due_s = float(metadata.get(f"{TAG}.due", 0))
+        except (TypeError, ValueError):
+            due_s = math.inf  # not ours, or somebody has changed it: never due
+        return cls(values["run"], values["site"], due_s)
 
 
 def site() -> str:
