@@ -16,6 +16,8 @@ from include.testbeds.flink.rest import NOT_YET, NoAnswerError
 from include.testbeds.flink.state import FlinkState
 from include.testbeds.flink.testbed import FlinkTestbed
 from include.testbeds.live.processes import DetachedProcess
+from include.testbeds.live.real_time import SNAPSHOT_VERSION
+from include.testbeds.snapshots import packed
 from include.testbeds.virtual.key_groups import KEY_GROUPS
 from include.testing.builders import decision
 from tests.flink.flink_run import configured
@@ -163,6 +165,17 @@ def test_a_host_that_is_released_and_empty_ends_before_the_job_starts_again(flin
     with mock.patch.object(settler, "_end", end):
         settler.reconcile()
     assert ends[0] == ("host-2", [])
+
+
+def test_a_task_manager_that_outlived_its_lease_ends_with_the_next_process(flink, state, process):
+    """The one before died as it ended the lease; Flink would go on to use what nobody pays for."""
+    state.fleet.hosts[2] = a_host(2, process=process, up_s=0.0, ended_s=1.0)
+    state.save()
+    plain = {"started_us": state.clock.started_us, "now_s": 1.0, "handed_over": 0, "observed": {}}
+    testbed = FlinkTestbed(state.config)
+    testbed.restore({"plain": packed(plain, SNAPSHOT_VERSION)})
+    testbed.close()
+    assert not process.alive
 
 
 def test_what_runs_on_a_host_that_is_released_is_booked_where_it_can_stay(flink, state):

@@ -72,6 +72,13 @@ class FlinkReconciler:
         state.touch()
         return BUSY_EVERY_S if self._busy() else IDLE_EVERY_S
 
+    def end_strays(self) -> None:
+        """End TaskManagers whose lease has ended: who ended it may have died before they did, and
+        Flink goes on to use them."""
+        for host in self._state.fleet.hosts.values():
+            if host.ended:
+                self._pool.submit(host.process.end, first=SIGKILL)
+
     def close(self) -> None:
         """Wait for processes that end."""
         self._pool.shutdown()

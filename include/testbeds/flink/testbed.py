@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import replace
 
+import numpy as np
 from msgspec import structs
 
 from include.files.whole import write_bytes
@@ -150,6 +151,10 @@ class FlinkTestbed(RealTimeTestbed[FlinkHost, FlinkInstance]):
         return observation, watch
 
     # ------------------------------------------------------------------- end
+
+    def restore(self, arrays: Mapping[str, np.ndarray]) -> None:
+        super().restore(arrays)
+        self._reconciler.end_strays()
 
     def close(self) -> None:
         self._reconciler.close()
