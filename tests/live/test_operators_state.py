@@ -182,6 +182,9 @@ def test_a_run_cannot_touch_keys_of_another(client):
         client.set("other-run:key", 1)
     with pytest.raises(redis.exceptions.NoPermissionError):
         State(client, "other-run", "O4").add_up(ItemId("S2", 0), 1, (1,))
+    for command in ("FLUSHALL", "FLUSHDB", "KEYS *"):
+        with pytest.raises(redis.exceptions.NoPermissionError):
+            client.execute_command(*command.split())
 
 
 def noted(ledger, path, numbers, outputs=(), busy_us=0):

@@ -39,6 +39,7 @@ class SharedState:
         """Create the run's user, who may use the keys of the run only."""
         password = self._services.password("redis", self._run)
         rules = ["on", f">{password}", f"~{self._run}:*", "+@all", "-@admin"]
+        rules.append("-@dangerous")  # FLUSHALL and KEYS know no prefix
         self.redis.execute_command("ACL", "SETUSER", self._run, *rules)
         self.redis.execute_command("ACL", "SAVE")
 

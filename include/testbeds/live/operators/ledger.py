@@ -54,13 +54,14 @@ TIMEOUT_S = 5.0
 
 def redis_client(url: str) -> Any:
     """A client that waits so long for an answer, and asks once more where a connection was closed
-    meanwhile: a later answer would be of another time.
+    meanwhile: a later answer would be of another time. Not where the answer is late: what it asked
+    for may have been done, and would be counted twice.
     """
     return redis.Redis.from_url(
         url,
         socket_timeout=TIMEOUT_S,
         socket_connect_timeout=TIMEOUT_S,
-        retry=Retry(NoBackoff(), 1),
+        retry=Retry(NoBackoff(), 1, (redis.exceptions.ConnectionError,)),
     )
 
 
