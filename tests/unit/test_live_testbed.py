@@ -13,6 +13,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
+import requests
 from pydantic import TypeAdapter
 
 from include.experiment.params import run_from_params
@@ -28,9 +29,10 @@ from include.model.errors import (
 )
 from include.model.topology import Edge
 from include.testbeds.flink.installation import flink_state
-from include.testbeds.live import broker, record
+from include.testbeds.live import broker, reconciler, record
 from include.testbeds.live import testbed as testbeds
 from include.testbeds.live.calibration import PARAMETERS
+from include.testbeds.live.engine import Container
 from include.testbeds.live.files import REPOSITORY, live_state, run_folder
 from include.testbeds.live.fleet import LiveFleet, LiveHost, LiveInstance
 from include.testbeds.live.hosts.local import hosts
@@ -38,6 +40,7 @@ from include.testbeds.live.hosts.local.hosts import leases_of, take_number
 from include.testbeds.live.operators.wire import now_us
 from include.testbeds.live.processes import DetachedProcess
 from include.testbeds.live.reading import LiveReading
+from include.testbeds.live.reconciler import LiveReconciler
 from include.testbeds.live.record import COLUMNS, Clock, Journal
 from include.testbeds.live.services import Services
 from include.testbeds.live.shared_state import ItemCounts
@@ -149,6 +152,38 @@ def test_a_host_that_nobody_knows_how_to_give_back_is_not_forgotten(testbed):
     with pytest.raises(TestbedError, match=r"host s-1: KeyError: 'status'\n.*host s-2"):
         testbed.give_back()
     assert run_folder("a-run").is_dir()
+
+
+def test_an_instance_is_told_to_stop_until_its_host_has_heard_it(testbed, monkeypatch):
+    """Else it would work on, and be killed with an item in its hands."""
+    told = []
+
+    class SlowEngine:
+        def __init__(self, endpoint):
+            pass
+
+        def containers(self, run):
+            return {"O1-1": Container("c-1", "O1-1", "running")}
+
+        def signal(self, container, name):
+            told.append(name)
+            if len(told) == 1:
+                raise requests.exceptions.ReadTimeout("3 s")
+
+    monkeypatch.setattr(reconciler, "Engine", SlowEngine)
+    state = testbed._state
+    state.begin(0)
+    host = LiveHost(number=1, id="7", flavor="f", ordered_s=0, paid_until_s=60, endpoint="tcp://h")
+    state.fleet.hosts[1] = host
+    state.hosts.boot_failed = lambda host: ""
+    state.fleet.instances[1] = LiveInstance(
+        number=1, operator="O1", host=1, started_s=0.0, ready_s=0.0, stopped_s=0.0, container="c-1"
+    )
+    settler = LiveReconciler(state)
+    for _ in range(3):
+        settler.reconcile()
+    settler.close()
+    assert told == ["SIGTERM", "SIGTERM"]
 
 
 def test_a_wait_ends_in_time_however_long_it_takes_to_look_after_the_run(monkeypatch):

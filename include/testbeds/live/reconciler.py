@@ -84,6 +84,8 @@ class LiveReconciler:
         self._not_before_s: dict[int, float] = {}
         self._leaving: dict[str, Future[None]] = {}
         self._asked: dict[int, Future[dict[str, Container]]] = {}
+        self._untold: set[int] = set()
+        """Instances that are to stop, and whose hosts did not answer to that."""
 
     def reconcile(self) -> float:
         state = self._state
@@ -262,12 +264,24 @@ class LiveReconciler:
             if successor is None and instance.overlaps:
                 self._undo_migration(instance)
             elif successor is None or successor.ready_s is not None:
-                self._ask(instance, lambda engine: engine.signal(container.id, "SIGTERM"))
                 instance.signalled_s = now_s
+                self._tell_to_stop(instance, container)
         elif now_s - instance.signalled_s > limit_s * state.clock.scale:
             self._ask(instance, lambda engine: engine.signal(container.id, "SIGKILL"))
             state.event("drain_timeout", instance.name, f"killed after {limit_s:g} s")
             instance.signalled_s = now_s
+        elif instance.number in self._untold:
+            self._tell_to_stop(instance, container)
+
+    def _tell_to_stop(self, instance: LiveInstance, container: Container) -> None:
+        """Where its host does not answer, it is told again."""
+        self._untold.add(instance.number)
+        try:
+            engine = Engine(self._state.fleet.hosts[instance.host].endpoint)
+            engine.signal(container.id, "SIGTERM")
+        except TROUBLE:
+            return  # the next reconciliation finds out about the host
+        self._untold.discard(instance.number)
 
     def _undo_migration(self, instance: LiveInstance) -> None:
         instance.successor, instance.stopped_s, instance.overlaps = 0, None, False
