@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -261,6 +262,27 @@ def test_a_process_is_known_by_its_birth_too():
     os.kill(process.pid, signal.SIGKILL)
     process.communicate()
     assert not detached.alive
+
+
+def test_a_power_cut_takes_neither_a_lease_nor_the_name_of_an_installation(tmp_path, monkeypatch):
+    monkeypatch.setenv("TIDEBENCH_LIVE_STATE", str(tmp_path))
+    synced: list[Path] = []
+    opened = Path("/proc/self/fd")
+    monkeypatch.setattr("os.fsync", lambda file: synced.append((opened / str(file)).resolve()))
+    take_number("a-run")
+    assert synced[0].parent == synced[-1] == tmp_path / "leases"
+    assert leases_of("a-run")
+
+
+@pytest.mark.parametrize("content", ["", '{"id": 1, "ru', "\xff"])
+def test_a_lease_that_a_power_cut_has_damaged_is_named(tmp_path, monkeypatch, content):
+    """With a traceback reaping ended on every testbed."""
+    monkeypatch.setenv("TIDEBENCH_LIVE_STATE", str(tmp_path))
+    path = tmp_path / "leases" / "1.json"
+    path.parent.mkdir()
+    path.write_text(content, encoding="latin-1")
+    with pytest.raises(TestbedError, match=f"^{path} is damaged, .*; remove it"):
+        leases_of("a-run")
 
 
 def test_no_experiment_has_its_folder_where_live_runs_keep_theirs(

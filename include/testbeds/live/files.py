@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from include.files.whole import sibling, write_bytes
+from include.files.whole import sibling, sync_names, write_synced
 from include.model.errors import TestbedError
 
 REPOSITORY = Path(__file__).resolve().parents[3]
@@ -55,21 +55,29 @@ def script(name: str, *arguments: str) -> str:
 
 
 def create(path: Path, content: bytes) -> bool:
-    """Create a whole file. False if there is one, which stays as it is."""
+    """Create a whole file. False if there is one, which stays as it is.
+
+    It is on disk then: by the name of an installation its servers are found after a power cut.
+    """
     beside = sibling(path, "draft")
-    write_bytes(beside, content)
+    write_synced(beside, content)
     try:
         path.hardlink_to(beside)  # atomic, and fails if it exists
     except FileExistsError:
         return False
     finally:
         beside.unlink()
+    sync_names(path.parent)
     return True
 
 
 def read_json(path: Path) -> Any:
-    """Content of a file, or None if it does not exist."""
+    """Content of a file, or None if it does not exist. Raises TestbedError if it is damaged."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
+    except ValueError as error:
+        raise TestbedError(
+            f"{path} is damaged, as by a power cut ({error}); remove it once nothing of it runs"
+        ) from error
