@@ -51,8 +51,8 @@ secrets_up() {
     secret "$state/master.secret"
     secret "$state/rabbit.secret"
     secret "$state/redis.secret"
-    (umask 077
-        cat >"$state/env" <<ENV
+    (umask 077 # in its place at once: runs read it meanwhile
+        cat >"$state/env.new" <<ENV
 ADDRESS=$address
 AMQP_PORT=$amqp_port
 RABBIT_API=$api
@@ -64,6 +64,7 @@ REDIS_PASSWORD=$(cat "$state/redis.secret")
 REGISTRY=$registry
 MASTER_SECRET_FILE=$state/master.secret
 ENV
+        mv "$state/env.new" "$state/env"
         echo "machine $address login $admin password $(cat "$state/rabbit.secret")" >"$state/netrc")
 }
 
@@ -86,7 +87,7 @@ wait_for() { # NAME SINCE_MS COMMAND...: until the command succeeds
 launch() { # NAME COMMAND...: in the background, in a session of its own, its process noted
     local name=$1
     shift
-    setsid "$@" </dev/null >>"$state/$name.log" 2>&1 &
+    setsid "$@" </dev/null >>"$state/$name.log" 2>&1 9>&- &
     echo "$! $(born $!)" >"$state/$name.pid"
 }
 
@@ -235,6 +236,12 @@ signal() { # SIGNAL NAME
 
 command=${1:-}
 [ $# -eq 0 ] || shift
+case $command in
+    up | down | crash) # two would start it twice, and note the process that found its port taken
+        mkdir -p "$live_state"
+        exec 9>"$live_state/services.lock"
+        flock -w 600 9 || die "another services.sh is at work" ;;
+esac
 case $command in
     packages) packages ;;
     up) up "$@" ;;

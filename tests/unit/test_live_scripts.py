@@ -1,0 +1,95 @@
+"""Scripts of infra/live with stand-ins for what they start, as two that are called at once."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from include.testbeds.live.files import SCRIPTS
+from tests.live.world import wait_until
+from tests.ports import free_port
+
+REGISTRY = """#!/bin/sh
+mkdir -p "$TIDEBENCH_LIVE_STATE/pages/v2"
+exec {python} -m http.server --bind 127.0.0.1 --directory "$TIDEBENCH_LIVE_STATE/pages" {port}
+"""
+
+pytestmark = pytest.mark.skipif(
+    not all(map(shutil.which, ("curl", "flock", "setsid"))), reason="needs curl, flock and setsid"
+)
+
+
+class Scripts:
+    """Calls scripts as root of a machine with a registry that takes a while to listen."""
+
+    def __init__(self, folder: Path) -> None:
+        port, commands = free_port(), folder / "commands"
+        commands.mkdir()
+        registry = REGISTRY.format(python=sys.executable, port=port)
+        stand_ins = {"id": "#!/bin/sh\necho 0\n", "ip": "#!/bin/sh\n", "docker-registry": registry}
+        for name, text in stand_ins.items():
+            (commands / name).write_text(text)
+            (commands / name).chmod(0o755)
+        self.state = folder / "state"
+        self.environment = {
+            **os.environ,
+            "PATH": f"{commands}:{os.environ['PATH']}",
+            "TIDEBENCH_LIVE_STATE": str(self.state),
+            "TIDEBENCH_LIVE_ADDRESS": "127.0.0.1",
+            "TIDEBENCH_LIVE_REGISTRY_PORT": str(port),
+        }
+
+    def begin(self, *arguments: str, name: str = "services.sh") -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [SCRIPTS / name, *arguments], env=self.environment, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        )  # fmt: skip
+
+
+@pytest.fixture
+def services(tmp_path: Path) -> Iterator[Scripts]:
+    made = Scripts(tmp_path)
+    yield made
+    made.begin("down").communicate(timeout=60)
+
+
+def test_two_that_start_a_service_at_once_start_it_once(services: Scripts) -> None:
+    """One would find the port taken, and its number stood for the one that ran."""
+    both = [services.begin("up", "registry") for _ in range(2)]
+    said = sorted(one.communicate(timeout=120)[0].split(" pid=")[0].strip() for one in both)
+    assert said == ["registry is up", "registry up"]
+    out, _ = services.begin("status").communicate(timeout=60)
+    assert out.startswith("registry up pid=")
+    assert services.begin("down").communicate(timeout=60)[0].startswith("registry stopped")
+
+
+def test_who_reads_where_services_are_has_all_of_it_while_they_are_started(
+    services: Scripts,
+) -> None:
+    services.begin("up", "registry").communicate(timeout=120)
+    path = services.state / "services" / "env"
+    with path.open() as before:
+        services.begin("up", "registry").communicate(timeout=120)
+        assert os.fstat(before.fileno()).st_ino != path.stat().st_ino
+        assert before.read() == path.read_text()
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.skipif(not Path("/sys/fs/cgroup/memory").is_dir(), reason="needs cgroup v1")
+def test_what_a_machine_that_went_down_had_to_delete_goes_with_the_next_host(
+    tmp_path: Path,
+) -> None:
+    """The store of a host is moved away and deleted in the background, which takes a while."""
+    scripts = Scripts(tmp_path)
+    hosts = scripts.state / "hosts"
+    for path in (hosts / "7" / "data", hosts / ".gone-3-99" / "data"):
+        path.mkdir(parents=True)
+    out, _ = scripts.begin("rm", "7", name="hosts.sh").communicate(timeout=60)
+    assert out.startswith("host 7 removed")
+    wait_until(lambda: not list(hosts.iterdir()), "both stores are gone", 30)
