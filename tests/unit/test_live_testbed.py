@@ -34,7 +34,7 @@ from include.testbeds.live import broker, reconciler, record
 from include.testbeds.live import testbed as testbeds
 from include.testbeds.live.calibration import PARAMETERS
 from include.testbeds.live.engine import Container
-from include.testbeds.live.files import REPOSITORY, live_state, run_folder
+from include.testbeds.live.files import HEARTBEAT, REPOSITORY, live_state, run_folder
 from include.testbeds.live.fleet import LiveFleet, LiveHost, LiveInstance
 from include.testbeds.live.hosts.local import hosts
 from include.testbeds.live.hosts.local.hosts import leases_of, take_number
@@ -153,6 +153,17 @@ def test_a_host_that_nobody_knows_how_to_give_back_is_not_forgotten(testbed):
     with pytest.raises(TestbedError, match=r"host s-1: KeyError: 'status'\n.*host s-2"):
         testbed.give_back()
     assert run_folder("a-run").is_dir()
+
+
+def test_a_run_that_orders_hosts_for_long_is_not_taken_for_dead(testbed):
+    """Twenty orders to an API that answers late take more than ten minutes."""
+    state = testbed._state
+    state.touch()
+    heartbeat = state.folder / HEARTBEAT
+    os.utime(heartbeat, (0, 0))
+    state.hosts.lease = lambda flavor: "7"
+    testbed.lease(LeaseHost("f", "h"))
+    assert heartbeat.stat().st_mtime > 0
 
 
 def test_an_instance_is_told_to_stop_until_its_host_has_heard_it(testbed, monkeypatch):

@@ -95,6 +95,7 @@ class LiveTestbed(RealTimeTestbed[LiveHost, LiveInstance]):
 
     def lease(self, action: LeaseHost) -> LiveHost:
         state, now_s = self._state, self._state.now_s()
+        state.touch()  # many orders to a slow cloud take longer than a run may be silent
         return self._keep_lease(action, now_s, id=state.hosts.lease(state.config.flavor))
 
     def migrate(
