@@ -183,6 +183,12 @@ clean() {
 }
 
 case ${1:-} in
+    up | clean) # two would build in one folder, and one of them unmount what the other fills
+        mkdir -p "$live_state"
+        exec 9>"$live_state/images.lock"
+        flock -w 1800 9 || die "another images.sh is at work" ;;
+esac
+case ${1:-} in
     up) up ;;
     env) echo "$state/images.json" ;;
     list) list ;;

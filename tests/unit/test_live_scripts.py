@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import subprocess
@@ -93,3 +94,16 @@ def test_what_a_machine_that_went_down_had_to_delete_goes_with_the_next_host(
     out, _ = scripts.begin("rm", "7", name="hosts.sh").communicate(timeout=60)
     assert out.startswith("host 7 removed")
     wait_until(lambda: not list(hosts.iterdir()), "both stores are gone", 30)
+
+
+def test_who_builds_or_deletes_images_waits_for_another(tmp_path: Path) -> None:
+    scripts = Scripts(tmp_path)
+    (scripts.state / "images").mkdir(parents=True)
+    with (scripts.state / "images.lock").open("w") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        clean = scripts.begin("clean", name="images.sh")
+        with pytest.raises(subprocess.TimeoutExpired):
+            clean.wait(timeout=1)
+        assert (scripts.state / "images").is_dir()
+    assert not clean.communicate(timeout=60)[0]
+    assert not (scripts.state / "images").exists()
