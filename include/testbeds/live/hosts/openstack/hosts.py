@@ -81,7 +81,7 @@ class OpenStackHosts:
         request = self._request(name, options)
         try:
             host = servers.order(self._cloud, request, self._settings.order_within_s)
-        except TestbedError:
+        except Exception:
             self._ordered[name] = ""  # not before: a poll may see the server before its order ends
             raise
         self._ordered[name] = host
