@@ -209,9 +209,25 @@ def test_a_wait_ends_in_time_however_long_it_takes_to_look_after_the_run(monkeyp
         return 1.0
 
     monkeypatch.setattr(record, "now_us", lambda: round(1e6 * (100 + now_s[0])))
+    monkeypatch.setattr("time.monotonic_ns", lambda: round(1e9 * now_s[0]))
     monkeypatch.setattr("time.sleep", pass_time)
     Clock(started_us=100_000_000).wait_until(2.0, look_after)
     assert now_s == [pytest.approx(2.0)]
+
+
+@pytest.mark.parametrize("set_by_s", [-3600.0, 3600.0])
+def test_a_run_during_which_the_clock_is_set_ends(monkeypatch, set_by_s):
+    """Set back it would wait for an hour; and whatever is done has times that are wrong."""
+    wall_s = [100.0]
+
+    def look_after():
+        wall_s[0] += set_by_s
+        return 0.01
+
+    monkeypatch.setattr(record, "now_us", lambda: round(1e6 * wall_s[0]))
+    told = f"was set by {set_by_s:+.1f} s during the run"
+    with pytest.raises(TestbedError, match=re.escape(told)):
+        Clock(started_us=100_000_000).wait_until(2.0, look_after)
 
 
 @pytest.mark.parametrize("folder", [live_state, flink_state])

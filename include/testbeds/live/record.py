@@ -14,6 +14,7 @@ from typing import Any, Generic, TypeVar, get_type_hints
 from pydantic import TypeAdapter
 
 from include.files.whole import write_json
+from include.model.errors import TestbedError
 from include.testbeds.base import TestbedConfig
 from include.testbeds.fleet import Fleet
 from include.testbeds.live.files import read_json
@@ -98,6 +99,19 @@ def _columns(table: str, rows: list[list[Any]]) -> dict[str, list[Any]]:
     }
 
 
+MOST_SET_S = 1.0
+"""Wall time by which the clock may be set during a wait."""
+BETWEEN_NS = 100_000_000
+
+
+def _ahead_of_uptime_us() -> int:
+    """Of the wall's clock; read once more where something came between."""
+    while True:
+        before_ns, wall_us = time.monotonic_ns(), now_us()
+        if time.monotonic_ns() - before_ns < BETWEEN_NS:
+            return wall_us - before_ns // 1000
+
+
 @dataclass(slots=True)
 class Clock:
     """Converts wall time to seconds of the run.
@@ -118,11 +132,21 @@ class Clock:
         return (us - self.started_us) / 1e6 * self.scale
 
     def wait_until(self, t_s: float, meanwhile: Callable[[], float]) -> None:
-        """Wait until ``t_s``, calling ``meanwhile``, which returns the seconds to its next call."""
+        """Wait until ``t_s``, calling ``meanwhile``, which returns the seconds to its next call.
+
+        Raises TestbedError if the clock of the machine is set meanwhile, or the machine sleeps.
+        """
+        ahead_us = _ahead_of_uptime_us()
         while self.at(now_us()) < t_s:
             rest_s = meanwhile()
             left_s = (t_s - self.at(now_us())) / self.scale  # after what took its time, too
             time.sleep(max(0.0, min(rest_s, left_s)))
+            set_by_s = (_ahead_of_uptime_us() - ahead_us) / 1e6
+            if abs(set_by_s) > MOST_SET_S:
+                raise TestbedError(
+                    f"the clock of this machine was set by {set_by_s:+.1f} s during the run, or it "
+                    "slept, so times of items are wrong; measure again"
+                )
 
 
 H = TypeVar("H", bound=LeasedHost)
