@@ -8,6 +8,7 @@ from unittest import mock
 import pytest
 
 from include.model.decision import StartInstance, StopInstance
+from include.model.errors import TestbedError
 from include.testbeds.actions import carry_out
 from include.testbeds.flink import reconciler
 from include.testbeds.flink.calibration import FlinkCalibration
@@ -176,6 +177,19 @@ def test_a_task_manager_that_outlived_its_lease_ends_with_the_next_process(flink
     testbed.restore({"plain": packed(plain, SNAPSHOT_VERSION)})
     testbed.close()
     assert not process.alive
+
+
+@pytest.mark.parametrize(("lost", "told"), [(True, "host-1"), (False, "provider")])
+def test_why_a_deployment_failed_is_told(flink, process, lost, told):
+    """Its events go with the run's folder."""
+    testbed = FlinkTestbed(configured())
+    state = testbed._state
+    dead = DetachedProcess(2**30, 1)
+    state.provider = process if lost else dead
+    state.fleet.hosts[1] = a_host(process=dead if lost else process)
+    with pytest.raises(TestbedError, match=f"failed: {told}: its process ended.*; see .*logs"):
+        testbed._wait_until_up()
+    testbed.close()
 
 
 def test_what_runs_on_a_host_that_is_released_is_booked_where_it_can_stay(flink, state):

@@ -27,6 +27,8 @@ from include.testbeds.live.reading import operator_samples
 from include.testbeds.live.real_time import DEPLOY_WITHIN_S, LEAD_S, RealTimeTestbed, Watch
 from include.testbeds.virtual.key_groups import KEY_GROUPS
 
+LOST = ("host_lost", "host_boot_failure")
+
 
 class FlinkTestbed(RealTimeTestbed[FlinkHost, FlinkInstance]):
     """A run on TaskManagers of this machine."""
@@ -85,11 +87,19 @@ class FlinkTestbed(RealTimeTestbed[FlinkHost, FlinkInstance]):
             if self._reconciler.settled and state.graph:
                 return
             if len(state.fleet.leased()) != hosts or not state.provider.alive:
-                raise TestbedError(f"the deployment failed; see {kept_logs(state.run)}")
+                raise TestbedError(f"the deployment failed: {self._why_failed()}")
             if time.monotonic() > end_s:
                 problem = f"not up within {DEPLOY_WITHIN_S:g} s: {', '.join(self._not_up())}"
                 raise TestbedNotReady(f"{problem}; see {kept_logs(state.run)}")
             time.sleep(rest_s)
+
+    def _why_failed(self) -> str:
+        """Events go with the folder of the run; its logs stay."""
+        rows = self._state.journal.read(0)[0].get("event", {})
+        events = zip(*(rows.get(name, ()) for name in ("event", "subject", "detail")), strict=True)
+        lost = [f"{host}: {why}" for event, host, why in events if event in LOST]
+        why = lost[-1] if lost else f"{PROVIDER}: its process ended"
+        return f"{why}; see {kept_logs(self._state.run)}"
 
     def lease(self, action: LeaseHost) -> FlinkHost:
         state = self._state
