@@ -7,16 +7,23 @@ shift
 case $name in
 postgres)
     PATH=$(echo /usr/lib/postgresql/*/bin):$PATH
-    export PATH PGDATA=/var/lib/postgresql/data/pgdata
+    export PATH PGDATA="${PGDATA:-/var/lib/postgresql/data/pgdata}"
     if [ ! -s "$PGDATA/PG_VERSION" ]; then
+        # Beside its place until everything is there: one that is stopped half made would stay so.
+        place=$PGDATA PGDATA=$PGDATA.new
+        rm -rf "$PGDATA"
         initdb --username="$POSTGRES_USER" --pwfile="$POSTGRES_PASSWORD_FILE" --encoding=UTF8 \
             --auth-local=trust --auth-host=scram-sha-256 >/dev/null
         echo 'host all all all scram-sha-256' >>"$PGDATA/pg_hba.conf"
-        # Only by the socket until everything is there, so nobody sees it half made.
+        # Only by the socket, so nobody sees it half made.
         pg_ctl -s -w -o "-c listen_addresses=''" start
         createdb -U "$POSTGRES_USER" "$POSTGRES_DB"
-        for one in /docker-entrypoint-initdb.d/*.sh; do POSTGRES_USER=$POSTGRES_USER sh "$one"; done
+        for one in /docker-entrypoint-initdb.d/*.sh; do
+            [ ! -e "$one" ] || POSTGRES_USER=$POSTGRES_USER sh "$one"
+        done
         pg_ctl -s -w stop
+        mv "$PGDATA" "$place"
+        PGDATA=$place
     fi
     exec postgres -c listen_addresses='*' "$@"
     ;;

@@ -1,4 +1,4 @@
-"""Scripts of infra/live with stand-ins for what they start, as two that are called at once."""
+"""Scripts of infra with stand-ins for what they start, as two that are called at once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from include.testbeds.live.files import SCRIPTS
+from include.testbeds.live.files import REPOSITORY, SCRIPTS
 from tests.live.world import wait_until
 from tests.ports import free_port
 
@@ -107,3 +107,34 @@ def test_who_builds_or_deletes_images_waits_for_another(tmp_path: Path) -> None:
         assert (scripts.state / "images").is_dir()
     assert not clean.communicate(timeout=60)[0]
     assert not (scripts.state / "images").exists()
+
+
+def test_a_database_that_was_stopped_half_made_is_made_anew(tmp_path: Path) -> None:
+    """It stayed without the database that everybody asks for."""
+    commands, data = tmp_path / "commands", tmp_path / "data" / "pgdata"
+    commands.mkdir()
+    stand_ins = {
+        "initdb": 'mkdir -p "$PGDATA" && echo 17 >"$PGDATA/PG_VERSION"',
+        "pg_ctl": "",
+        "createdb": f'[ -e {tmp_path}/again ] && touch "$PGDATA/airflow"',
+        "postgres": 'ls "$PGDATA"',
+    }
+    for name, does in stand_ins.items():
+        (commands / name).write_text(f"#!/bin/sh\n{does}\n")
+        (commands / name).chmod(0o755)
+    about = dict.fromkeys(("POSTGRES_USER", "POSTGRES_DB", "POSTGRES_PASSWORD_FILE"), "airflow")
+    environment = {**os.environ, **about, "PGDATA": str(data)}
+    script, debian = tmp_path / "local-service.sh", "/usr/lib/postgresql/*/bin"
+    text = (REPOSITORY / "infra" / "compose" / script.name).read_text()
+    script.write_text(text.replace(debian, str(commands)))
+
+    def starts() -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            ["sh", script, "postgres"], env=environment, capture_output=True, text=True, check=False
+        )
+
+    assert starts().returncode != 0
+    (tmp_path / "again").touch()
+    for _ in range(2):
+        assert starts().stdout.split() == ["PG_VERSION", "airflow", "pg_hba.conf"]
+    assert [path.name for path in data.parent.iterdir()] == ["pgdata"]
