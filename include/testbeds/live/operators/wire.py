@@ -3,7 +3,7 @@
 An item carries its payload as body and in its properties: ``message_id`` (see :class:`ItemId`),
 ``timestamp`` (publication in whole seconds, as AMQP has it) and two headers with the exact times,
 ``emitted_us`` (when the source emitted the item it derives from) and ``published_us``, both in
-microseconds since 1970. All clocks are those of one machine.
+microseconds since 1970. Clocks are those of one machine, or of servers that have its time.
 """
 
 from __future__ import annotations
