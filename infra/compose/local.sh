@@ -71,6 +71,9 @@ engine_down() {
             sleep 0.25
         done
     fi
+    # An engine that hangs, and what one that died has left: containers and their shims go on.
+    { find /sys/fs/cgroup/$namespace /sys/fs/cgroup/*/$namespace -name cgroup.procs -exec cat {} + 2>/dev/null || true
+      pgrep -f "^[^ ]*(dockerd|containerd)[^ ]* .*$engine/" || true; } | sort -u | xargs -r kill -KILL 2>/dev/null || true
     ip netns del "$namespace" 2>/dev/null || true
     find /sys/fs/cgroup/$namespace /sys/fs/cgroup/*/$namespace -depth -type d -exec rmdir {} \; 2>/dev/null || true
 }

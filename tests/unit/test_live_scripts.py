@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -138,3 +139,26 @@ def test_a_database_that_was_stopped_half_made_is_made_anew(tmp_path: Path) -> N
     for _ in range(2):
         assert starts().stdout.split() == ["PG_VERSION", "airflow", "pg_hba.conf"]
     assert [path.name for path in data.parent.iterdir()] == ["pgdata"]
+
+
+def test_what_an_engine_that_died_has_left_ends_with_it(tmp_path: Path) -> None:
+    """Its containers went on, in folders that were then removed."""
+    scripts = Scripts(tmp_path)
+    scripts.environment["TIDEBENCH_COMPOSE_STATE"] = str(tmp_path)
+    shim, other = (
+        subprocess.Popen(
+            [name, "-c", "read line", f"{tmp_path}/engine/exec"],
+            executable="/bin/sh", stdin=subprocess.PIPE,
+        )
+        for name in ("/usr/bin/containerd-shim-runc-v2", "tail")
+    )  # fmt: skip
+    try:
+        down = scripts.begin("down", name="../compose/local.sh")
+        assert down.communicate(timeout=60)[0] == ""
+        assert down.returncode == 0
+        assert shim.wait(timeout=10) == -signal.SIGKILL
+        assert other.poll() is None, "not whoever reads its log"
+    finally:
+        for process in (shim, other):
+            process.kill()
+            process.communicate()
