@@ -86,7 +86,7 @@ class Broker:
 
 def vhosts(services: Services) -> list[str]:
     """Names of the vhosts of all runs."""
-    return [vhost["name"] for vhost in api(services, "GET", "vhosts") if vhost["name"] != "/"]
+    return [vhost["name"] for vhost in _listed(services, "vhosts") if vhost.get("name", "/") != "/"]
 
 
 def why_blocked(services: Services) -> str:
@@ -95,7 +95,7 @@ def why_blocked(services: Services) -> str:
     What it tells is some seconds old.
     """
     names = "disk_free_alarm,disk_free_limit,mem_alarm,mem_limit"
-    for node in api(services, "GET", f"nodes?columns={names}"):
+    for node in _listed(services, f"nodes?columns={names}"):
         if node.get("disk_free_alarm"):
             cause = f"its disk has less than {node['disk_free_limit'] / 1e6:.0f} MB free: free some"
         elif node.get("mem_alarm"):
@@ -107,6 +107,15 @@ def why_blocked(services: Services) -> str:
             continue
         return f"RabbitMQ blocks publishers, because {cause}, then run again"
     return ""
+
+
+def _listed(services: Services, path: str) -> list[dict[str, Any]]:
+    """Raises TestbedNotReady while its management knows nothing: of a node that has just started it
+    tells a list of nothing."""
+    answer = api(services, "GET", path)
+    if not isinstance(answer, list) or not all(isinstance(each, dict) for each in answer):
+        raise TestbedNotReady(f"the broker's management does not know its {path.split('?')[0]} yet")
+    return answer
 
 
 def api(services: Services, method: str, path: str, body: Any = None) -> Any:
