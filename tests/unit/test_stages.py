@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 import subprocess
+from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -274,9 +275,12 @@ def test_what_ended_a_run_is_not_hidden_by_its_release(ends, tmp_path, monkeypat
 def test_what_cannot_be_removed_is_told_and_not_gone_on_with(kept, tmp_path, monkeypatch):
     spec, remove = a_spec(duration_min=5), shutil.rmtree
     stages.run_all(spec, tmp_path)
-    monkeypatch.setattr(
-        shutil, "rmtree", lambda path, **how: kept in path.parts or remove(path, **how)
-    )
+
+    def keep_some(path: Path, **how: Any) -> None:
+        if kept not in path.parts:
+            remove(path, **how)
+
+    monkeypatch.setattr(shutil, "rmtree", keep_some)
     with pytest.raises(SetupError, match=rf"{kept}/.* cannot be removed; make it writable"):
         stages.forget(spec, tmp_path)
     assert stages.store_of(spec, tmp_path).home.is_dir(), "without it the rows would be nobody's"
