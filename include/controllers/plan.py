@@ -52,6 +52,8 @@ class Plan:
         self.now_s = observation.now_s
         self.started: set[str] = set()
         """Operators that this plan starts an instance of."""
+        self.moves = Counter[str]()
+        """Instances that this plan migrates, by operator."""
         self._setting = setting
         self._observation = observation
         self._steps: list[Reasoned] = []
@@ -205,6 +207,14 @@ class Plan:
             self._on_host[host] = self._sorted(self._observation.on_host(host))
         return self._on_host[host]
 
+    def was_on_host(self, host: str) -> tuple[InstanceSample, ...]:
+        """The same with those that this plan has stopped or moved."""
+        return tuple(sorted(self._observation.on_host(host), key=_by_start))
+
+    def steps_of(self, *kinds: type[Action]) -> int:
+        """How many steps of these kinds there are so far."""
+        return sum(isinstance(step.action, kinds) for step in self._steps)
+
     def may_stop(self, instance: InstanceSample, already: Iterable[str] = ()) -> bool:
         """Whether its operator keeps another instance, and a ready one if this one is ready.
 
@@ -313,6 +323,7 @@ class Plan:
         Its old place stays taken, unlike that of a stopped instance.
         """
         self._add(MigrateInstance(instance.instance, host, serves_s, overlaps), why)
+        self.moves[instance.operator] += 1
         self._forget(instance)
         self._reserve(instance.operator, host)
 

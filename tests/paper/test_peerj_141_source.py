@@ -8,9 +8,12 @@ import pytest
 from include.controllers.peerj141.btu_source import (
     BtuSource,
     SourceMemory,
+    bucket,
     by_free_cpu,
+    in_source,
     through_the_origin,
 )
+from include.controllers.plan import Plan
 from include.model.decision import (
     LeaseHost,
     MigrateInstance,
@@ -28,6 +31,7 @@ from include.testing.builders import (
     cluster_of,
     idle,
     late,
+    why,
 )
 from tests.paper.test_peerj_141_figure_5 import NOW_S, ending, needed
 
@@ -71,14 +75,11 @@ def test_an_operator_that_needs_an_instance_may_give_one() -> None:
 
 
 def test_the_first_two_of_the_first_operators_by_name_give_until_there_is_room() -> None:
-    """O4 needs three places; O2 gives two, O3 one, and a host is leased all the same."""
+    """O4 needs three places; X gives two, Y one, and a host is leased all the same."""
     large = an_operator("O4", memory_mb=3000.0)
-    source = BtuSource(setting=a_setting(a_topology("O2", "O3", large)))
+    source = BtuSource(setting=a_setting(a_topology("X", "Y", large)))
     observation = cluster_of(
-        {"h1": "O2 O2 O2 O3", "h2": "O2 O3 O3 O3", "h3": "O4"},
-        idle("O2"),
-        idle("O3"),
-        late("O4"),
+        {"h1": "X X X Y", "h2": "X Y Y Y", "h3": "O4"}, idle("X"), idle("Y"), late("O4")
     )
     assert source_actions(observation, source) == (
         StopInstance("i1", serves_s=60.0),
@@ -87,6 +88,95 @@ def test_the_first_two_of_the_first_operators_by_name_give_until_there_is_room()
         LeaseHost("small", "new-1"),
         StartInstance("O4", "new-1"),
     )
+
+
+def test_names_are_those_of_the_source() -> None:
+    """In a HashMap generatereport is first and calculatequality last; a TreeMap has the latter
+    before the former. Those between are no better than the first."""
+    utilities = {"O1": 1.0, "O5": 3.0, "O9": 2.0}
+    assert SOURCE.counted(utilities) == {"O5": 3.0, "O9": 2.0}
+    assert list(SOURCE.counted(utilities)) == ["O5", "O9"]
+    assert sorted("abz", key=bucket) == ["a", "b", "z"]
+    assert [bucket(in_source(f"O{i}")) for i in range(1, 10)] == [10, 11, 4, 4, 11, 8, 9, 9, 0]
+
+
+def test_hosts_come_by_lease_and_two_at_first_suffice() -> None:
+    """h1 is leased first and ends last; once it has gone, h2 is looked at all the same: O1 finds
+    no other host, so one is leased for it."""
+    observation = cluster_of(
+        {"h1": "O1", "h2": "O1"}, idle("O1"), hosts=[ending("h1"), ending("h2", 30.0)]
+    )
+    assert source_actions(observation) == (
+        StopInstance("i1", serves_s=60.0),
+        ReleaseHost("h1"),
+        LeaseHost("small", "new-1"),
+        ProlongLease("h2"),
+    )
+
+
+def test_a_host_goes_when_what_was_to_leave_it_made_the_room() -> None:
+    """Once a stop leaves O1 its last instance O2 counts, and the oldest of O2 is on h1 itself."""
+    observation = cluster_of(
+        {"h1": "O1 O2", "h2": "O1 O2 O3 O3"},
+        idle("O1"),
+        a_sample("O2"),
+        needed("O3"),
+        hosts=[ending("h1")],
+    )
+    assert source_actions(observation) == (
+        StopInstance("i1", serves_s=60.0),
+        StopInstance("i2", serves_s=60.0),
+        ReleaseHost("h1"),
+    )
+
+
+def test_an_operator_that_has_just_moved_gives_nothing() -> None:
+    """O2 counts once O1 has given an instance, and O3 finds no place after O2 has moved."""
+    observation = cluster_of(
+        {"h1": "O1 O2 O3", "h2": "O1 O2 O2"},
+        a_sample("O1", 0, (300.0,) * 5),
+        a_sample("O2", 0, (700.0,) * 5),
+        needed("O3"),
+        hosts=[ending("h1")],
+    )
+    assert source_actions(observation) == (
+        StopInstance("i1", serves_s=60.0),
+        MigrateInstance("i2", "h2", serves_s=60.0),
+        LeaseHost("small", "new-1"),
+        ProlongLease("h1"),
+    )
+
+
+def test_what_made_room_for_another_host_wants_a_place_in_the_simulation() -> None:
+    """i2 made room for O3 of h1. It takes the place there that O4 of h2 would need to move."""
+    large = an_operator("O4", memory_mb=3000.0)
+    source = BtuSource(setting=a_setting(a_topology("O1", "O3", large)))
+    observation = cluster_of(
+        {"h1": "O3", "h2": "O1 O4", "h3": "O1 O1 O1 O1"},
+        a_sample("O1"),
+        needed("O3"),
+        needed("O4"),
+        hosts=[ending("h1"), ending("h2")],
+    )
+    assert source_actions(observation, source) == (
+        StopInstance("i2", serves_s=60.0),
+        ProlongLease("h1"),
+        ProlongLease("h2"),
+    )
+
+
+def test_rows_of_this_decision_count_at_once() -> None:
+    """O1 has one of three rows, then one of four, then of seven."""
+    observation = cluster_of({"h1": "O1 O1 O2", "h2": ""}, a_sample("O1"), needed("O2"))
+    memory = SourceMemory({"O1": 1, "O2": 2}, of_hosts=0)
+    plan = Plan(SOURCE.setting, observation)
+    standings = SOURCE.standings(observation, memory, {})
+    without = 1 + 1 - 0.5 * 1.01
+    assert SOURCE.utilities(plan, standings)["O1"] == pytest.approx(without - 1 / 3)
+    plan.lease(why())
+    assert SOURCE.utilities(plan, standings)["O1"] == pytest.approx(without - 1 / 4)
+    plan.migrate(plan.on_host("h1")[2], "h2", why())
+    assert SOURCE.utilities(plan, standings)["O1"] == pytest.approx(without - 1 / 7)
 
 
 def test_nothing_moves_where_the_simulation_finds_no_place() -> None:
@@ -126,7 +216,9 @@ def test_a_host_is_leased_for_an_instance_that_was_to_leave_its_own() -> None:
 
 
 def test_rows_of_moves_and_hosts_count_as_scalings() -> None:
-    """A move is a start, a stop and a migration, and nobody shrinks its operator for 180 s."""
+    """A move is a start, a stop and a migration, and nobody shrinks its operator for 180 s.
+
+    Both first hosts have a row, and the one that is given back another."""
     observation = cluster_of({"h1": "O1", "h2": "O2"}, needed("O1"), needed("O2"))
     moving = cluster_of({"h1": "O1", "h2": "O2"}, needed("O1"), needed("O2"), hosts=[ending("h2")])
     memory, decision = SOURCE.decide(SOURCE.initial_memory(), moving)
@@ -134,6 +226,6 @@ def test_rows_of_moves_and_hosts_count_as_scalings() -> None:
     assert memory == SourceMemory(
         scalings={"O1": 1, "O2": 4, "O3": 1},
         upscaled_s={"O1": 0.0, "O2": NOW_S, "O3": 0.0},
-        of_hosts=1,
+        of_hosts=3,
     )
     assert SOURCE.standings(observation, memory, {}).names == ("O1",)

@@ -249,17 +249,26 @@ class Btu:
             for _ in range(need.instances):
                 self.start_one(plan, op, need.why, spare)
 
+    def ending(self, plan: Plan) -> Iterator[HostSample]:
+        """Hosts in the last part of their BTU, the earliest end first, while there are two."""
+        for host in sorted(plan.hosts, key=lambda host: host.paid_until_s):
+            if not self.ends(plan, host) or len(plan.free) < 2:
+                return
+            yield host
+
+    def ends(self, plan: Plan, host: HostSample) -> bool:
+        """Whether the BTU of the host is in its last part."""
+        window_s = max(RELEASE_WINDOW_SHARE * self.setting.btu_s, RELEASE_WINDOW_LEAST_S)
+        return host.paid_until_s - plan.now_s <= window_s
+
     def _retire(self, plan: Plan, observation: Observation, spare: Spare) -> None:
-        """Retire hosts in the last part of their BTU, the earliest end first.
+        """Retire hosts that end.
 
         For ``release_guard_s`` after the order of a host none is given back: leases that end are
         prolonged at their last tick. With ``keeps_guarded`` the first such host is prolonged at
         once and the others wait.
         """
-        window_s = max(RELEASE_WINDOW_SHARE * self.setting.btu_s, RELEASE_WINDOW_LEAST_S)
-        for host in sorted(plan.hosts, key=lambda host: host.paid_until_s):
-            if host.paid_until_s - plan.now_s > window_s or len(plan.free) < 2:
-                return
+        for host in self.ending(plan):
             if plan.last_order_was_within(self.release_guard_s):
                 if self.keeps_guarded:
                     why = btu_ends(plan, host) + "; a host was ordered a moment ago"

@@ -1,9 +1,9 @@
-"""The BTU-based controller with every rule of the authors' runtime, also those read late."""
+"""The BTU-based controller with the rules of the authors' runtime, also those read late."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,13 +19,12 @@ from include.controllers.plan import Plan
 from include.model.decision import (
     Decision,
     LeaseHost,
-    MigrateInstance,
     ProlongLease,
     Reason,
     ReleaseHost,
     Why,
 )
-from include.model.observation import HostSample, InstanceSample, Observation, OperatorSample
+from include.model.observation import HostSample, Observation, OperatorSample
 from include.model.topology import Operator
 
 MOST_STOPS = 2
@@ -34,13 +33,28 @@ NO_LOAD_ABOVE = 5.0
 """Utility from which instances move although not all find a place: ``simulateMigration``, 290."""
 ROWS_OF_A_MOVE = 3
 """``ScalingActivity``: a migration is saved beside a scaleup and a scaledown (line 231 to 233)."""
+BUCKETS = 16
+"""Of a ``HashMap`` with up to twelve entries."""
+NAMES_IN_SOURCE = {
+    "O1": "distributedata",
+    "O2": "availability",
+    "O3": "calculateperformance",
+    "O4": "calculateavailability",
+    "O5": "calculatequality",
+    "O6": "temperature",
+    "O7": "calculateoee",
+    "O8": "warning",
+    "O9": "generatereport",
+}
+"""``machineData_v2.vtdl`` of c3f9999; types are equal to names there."""
 
 
 @dataclass(frozen=True, slots=True)
 class SourceMemory(RoundMemory):
     """``scalings`` are rows of ``ScalingActivity`` by operator; also those about hosts."""
 
-    of_hosts: int = 0
+    of_hosts: int | None = None
+    """Before the first decision None: as many as there are hosts then."""
 
 
 def through_the_origin(durations_ms: Sequence[float]) -> float:
@@ -51,6 +65,19 @@ def through_the_origin(durations_ms: Sequence[float]) -> float:
     places = range(OBSERVATIONS - len(durations_ms), OBSERVATIONS)
     product = sum(place * each for place, each in zip(places, durations_ms, strict=True))
     return 6 * product / sum(place**2 for place in places)
+
+
+def in_source(operator: str) -> str:
+    """The name of an operator in the authors' topology, if it is one of theirs."""
+    return NAMES_IN_SOURCE.get(operator, operator)
+
+
+def bucket(name: str) -> int:
+    """Where a Java ``HashMap`` of few entries keeps a string: it lists them in this order."""
+    code = 0
+    for letter in name:
+        code = (31 * code + ord(letter)) % 2**32
+    return (code ^ code >> 16) % BUCKETS
 
 
 def by_free_cpu(numbers: NDArray[np.float64], op: Operator) -> NDArray[np.float64]:
@@ -68,7 +95,8 @@ def by_free_cpu(numbers: NDArray[np.float64], op: Operator) -> NDArray[np.float6
 
 @dataclass(frozen=True, kw_only=True)
 class BtuSource(BtuRuntime):
-    """``btu-runtime`` with all of ``ReasonerBTU``, ``ReasonerUtility`` and ``Monitor``.
+    """``btu-runtime`` with all of ``ReasonerBTU``, ``ReasonerUtility`` and ``Monitor`` but what
+    docs/deviations.md, BTU-SOURCE-LEFT, names.
 
     visp-streaming/runtime c3f9999; each method says what it adds. Where ``startVM`` would wait
     until the new host of an instance that moves is up, the instance stays and its host is kept.
@@ -84,23 +112,23 @@ class BtuSource(BtuRuntime):
         return SourceMemory(dict(first), dict.fromkeys(first, 0.0))
 
     def decide(self, memory: BtuMemory, observation: Observation) -> tuple[BtuMemory, Decision]:
+        """Its hosts have a row each, too."""
+        if isinstance(memory, SourceMemory) and memory.of_hosts is None:
+            memory = replace(memory, of_hosts=len(observation.hosts))
+        return super().decide(memory, observation)
+
+    def remembered(self, memory: BtuMemory, plan: Plan) -> BtuMemory:
         """Also counts what is saved about hosts and moves; a move counts as an upscaling."""
-        after, decision = super().decide(memory, observation)
-        kinds = Counter(type(action) for action in decision.actions)
-        moved = Counter(
-            observation.instances[action.instance].operator
-            for action in decision.actions
-            if isinstance(action, MigrateInstance)
-        )
-        scalings = Counter(after.scalings)
-        for name, times in sorted(moved.items()):
-            scalings[name] += ROWS_OF_A_MOVE * times
-        upscaled_s = after.upscaled_s | dict.fromkeys(sorted(moved), observation.now_s)
-        after = replace(after, scalings=dict(scalings), upscaled_s=upscaled_s)
+        after = super().remembered(memory, plan)
+        scalings = dict(after.scalings)
+        for name, times in sorted(plan.moves.items()):
+            scalings[name] = scalings.get(name, 0) + ROWS_OF_A_MOVE * times
+        upscaled_s = after.upscaled_s | dict.fromkeys(sorted(plan.moves), plan.now_s)
+        after = replace(after, scalings=scalings, upscaled_s=upscaled_s)
         if isinstance(after, SourceMemory):
-            of_hosts = sum(kinds[kind] for kind in (LeaseHost, ProlongLease, ReleaseHost))
-            after = replace(after, of_hosts=after.of_hosts + of_hosts)
-        return after, decision
+            of_hosts = plan.steps_of(LeaseHost, ProlongLease, ReleaseHost)
+            after = replace(after, of_hosts=(after.of_hosts or 0) + of_hosts)
+        return after
 
     def twice(self, sample: OperatorSample, op: Operator) -> bool:
         """Only if it is late now: ``Monitor.upscalingDuration``, line 101."""
@@ -113,16 +141,35 @@ class BtuSource(BtuRuntime):
         """An operator that needs an instance may give one, and rows about hosts count."""
         standings = super().standings(observation, memory, {})
         of_hosts = memory.of_hosts if isinstance(memory, SourceMemory) else 0
-        return replace(standings, scalings_of_hosts=of_hosts)
+        return replace(standings, scalings_of_hosts=of_hosts or 0)
 
     def utilities(self, plan: Plan, standings: Standings) -> dict[str, float]:
-        """Without operators that were scaled up a moment ago, in this decision."""
-        every = super().utilities(plan, standings)
-        return {name: value for name, value in every.items() if name not in plan.started}
+        """Without operators that were scaled up or moved a moment ago, in this decision.
+
+        Its rows so far count; of a host that is given back there is one only once it has ended.
+        """
+        of_moves = [ROWS_OF_A_MOVE * plan.moves[name] for name in plan.operator_names]
+        so_far = replace(
+            standings,
+            scalings_before=standings.scalings_before + np.array(of_moves),
+            scalings_of_hosts=standings.scalings_of_hosts + plan.steps_of(LeaseHost, ProlongLease),
+        )
+        every = super().utilities(plan, so_far)
+        guarded = plan.started.union(plan.moves)
+        return {name: value for name, value in every.items() if name not in guarded}
 
     def counted(self, utilities: Mapping[str, float]) -> Mapping[str, float]:
-        """A ``TreeMap``: the first by name gives first, not the best."""
-        return dict(sorted(record_highs(utilities).items()))
+        """Those above all before them in a ``HashMap``, then in a ``TreeMap``.
+
+        So the first by its name in the source gives first, not the best.
+        """
+        hashed = dict(sorted(utilities.items(), key=lambda item: bucket(in_source(item[0]))))
+        return dict(sorted(record_highs(hashed).items(), key=lambda item: in_source(item[0])))
+
+    def ending(self, plan: Plan) -> Iterator[HostSample]:
+        """In the order of their lease; that there are two is asked before the first."""
+        if len(plan.free) > 1:
+            yield from (host for host in plan.hosts if self.ends(plan, host))
 
     def start_one(self, plan: Plan, op: Operator, why: Why, spare: Spare) -> None:
         """If no host has room, stop instances until one has, and lease a host all the same."""
@@ -143,13 +190,13 @@ class BtuSource(BtuRuntime):
             detail = f"{ends}, and it has just been given an instance"
             plan.prolong(host, Why(Reason.HOST_NEEDED, detail))
             return
-        here, utilities = plan.on_host(host.host), spare(plan)
-        for instance in here:
+        utilities = spare(plan)
+        for instance in plan.on_host(host.host):
             if instance.operator in utilities and plan.may_stop(instance):
                 utility = utilities[instance.operator]
                 detail = f"; {instance.operator} has utility {utility:.2f}"
                 plan.stop(instance, ends + detail, serves_s=self._serves_s(plan, host))
-        may_move = self._may_move(plan, host, here, spare)
+        may_move = self._may_move(plan, host, spare)
         for instance in plan.on_host(host.host):
             op = plan.operator(instance.operator)
             choice = self._suitable(plan, op, leaving=host.host)
@@ -159,12 +206,14 @@ class BtuSource(BtuRuntime):
                     sentence = f"no operator gives {instance.instance} a place"
                     plan.lease(Why(Reason.NO_CAPACITY, sentence))
             if choice is None or not may_move:
-                detail = f"{ends}; {instance.instance} and others would not find room elsewhere"
-                plan.prolong(host, Why(Reason.HOST_NEEDED, detail))
-                return
+                break
             why = ends + f"; {instance.operator} fits on {choice.host}"
             plan.migrate(instance, choice.host, why, serves_s=self._serves_s(plan, host))
-        plan.release(host, ends + "; its instances were stopped or moved")
+        if left := plan.on_host(host.host):
+            detail = f"{ends}; {left[0].instance} and others would not find room elsewhere"
+            plan.prolong(host, Why(Reason.HOST_NEEDED, detail))
+        else:
+            plan.release(host, ends + "; its instances were stopped or moved")
 
     def _suitable(self, plan: Plan, op: Operator, leaving: str | None = None) -> HostChoice | None:
         """``selectSuitableHostforContainer``; to move, only hosts that are up (BTU-MIGRATE-UP)."""
@@ -193,9 +242,7 @@ class BtuSource(BtuRuntime):
                 return True
         return False
 
-    def _may_move(
-        self, plan: Plan, host: HostSample, here: Sequence[InstanceSample], spare: Spare
-    ) -> bool:
+    def _may_move(self, plan: Plan, host: HostSample, spare: Spare) -> bool:
         """``simulateMigration``: whether all find a place, or others may give enough.
 
         An instance takes room on every host where it fits, as the inner loop does not end, and
@@ -203,7 +250,7 @@ class BtuSource(BtuRuntime):
         """
         rooms = [room for room in plan.free.values() if room.up and room.host != host.host]
         left, without = [room.left for room in rooms], 0
-        for op in (plan.operator(instance.operator) for instance in here):
+        for op in (plan.operator(each.operator) for each in plan.was_on_host(host.host)):
             fits = [each.fits(op) for each in left]
             left = [each.less(op) if fit else each for each, fit in zip(left, fits, strict=True)]
             without += not any(fits)
