@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 REPOSITORY = Path(__file__).resolve().parents[1]
+
+# Where nohup began the tests a hangup is ignored, and processes that they start would inherit that.
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 # No test fails because the machine has other work.
 settings.register_profile("tidebench", deadline=None)

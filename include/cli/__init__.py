@@ -101,6 +101,7 @@ def main() -> None:
         if error.errno == errno.ENAMETOOLONG:
             raise SystemExit(f"error: {error.filename!s:.60}... is too long for a path") from None
         if error.errno == errno.ENOSPC and error.filename is None:  # where this writes to a file
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is left of it, at the end
             raise SystemExit("error: the disk that this writes its lines to is full") from None
         raise
 

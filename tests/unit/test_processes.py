@@ -34,6 +34,7 @@ def begin(tmp_path: Path) -> Iterator[Callable[[Path], DetachedProcess]]:
 
     def start(held_by: Path) -> DetachedProcess:
         begun.append(DetachedProcess.start(SLEEP, tmp_path / "log", held_by=held_by))
+        wait_until(lambda: started_for(held_by) != [], "it has its environment", 10)
         return begun[-1]
 
     yield start
@@ -48,6 +49,7 @@ def test_a_process_is_found_by_its_file_or_a_folder_above_and_its_children_are_n
     path = tmp_path / "run" / "processes" / "host-1.json"
     process = DetachedProcess.start(command, tmp_path / "log", held_by=path)
     try:
+        wait_until(lambda: started_for(path) != [], "it has its environment", 10)
         for place in (path, path.parent, tmp_path / "run"):
             assert started_for(place) == [(path, process)]
         assert started_for(tmp_path / "ru") == started_for(path / "x") == []
