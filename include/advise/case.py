@@ -326,9 +326,9 @@ def _with_policies(
     scaler = None
     if request.recorded:
         counts = lasting_counts(_counts(read), read.dip_steps)
-        known = policies if np.ptp(counts) else (*policies, fixed(max(1, int(counts[0]))))
+        steady = () if np.ptp(counts) else (fixed(max(1, int(counts[0]))),)
         scaler = recorded_policy(
-            request.recorded, known, question.conditions, unrecorded, in_setting
+            request.recorded, (*policies, *steady), question.conditions, unrecorded, in_setting
         )
         _require_scaled(scaler, counts)
         untried = replace(untried, recorded=scaler)
@@ -388,8 +388,8 @@ def fixed_sizes(case: Case) -> Sequence[int]:
             run = replay(job, load, started, build)
             beyond = job.is_beyond(load, run.instances) & certain
             shares.append(question.objective.between(load, run.latency_s, beyond)[0])
-        known = share_range(shares, shares, margin if certain else 0.0)
-        return verdict(question.objective.share, *known) == HOLDS
+        low, high = share_range(shares, shares, margin if certain else 0.0)
+        return verdict(question.objective.share, low, high) == HOLDS
 
     def fewest(*, certain: bool) -> int:
         sizes = range(1, conditions.max_instances + 1)

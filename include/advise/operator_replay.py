@@ -241,8 +241,8 @@ class _World:
         if not self.graph.others:
             return own
         begin_s, held = np.arange(slots.size) * step_s, np.zeros(slots.size)
-        for one in own:
-            held += (one.ordered_s < begin_s + step_s) & (begin_s < one.ends_s)
+        for lease in own:
+            held += (lease.ordered_s < begin_s + step_s) & (begin_s < lease.ends_s)
         more = np.maximum(0.0, np.ceil(slots / per_host) - held)  # for slots of no free place
         lasting = np.fmax(more, lasting_counts(more, dip_steps(step_s, step_s)))
         return [*own, *leases_of(lasting, step_s)]

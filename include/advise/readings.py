@@ -119,8 +119,8 @@ def _of_the_nearest(sparse: FloatArray, bridged: FloatArray) -> FloatArray:
 def interval_of(recording: Recording) -> float:
     """Seconds between two readings of a signal (the median of the one that is read most often), in
     whole steps of the model, at least one. Other signals may have been read at other times."""
-    times_s = (recording.times_s[~np.isnan(one)] for one in recording.readings.values())
-    apart_s = [float(np.median(np.diff(own))) for own in times_s if own.size > 1]
+    read_s = (recording.times_s[~np.isnan(signal)] for signal in recording.readings.values())
+    apart_s = [float(np.median(np.diff(times_s))) for times_s in read_s if times_s.size > 1]
     return STEP_S * max(1, round(min(apart_s, default=0.0) / STEP_S))
 
 

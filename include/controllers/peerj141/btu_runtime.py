@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -15,10 +15,11 @@ from include.controllers.peerj141.procedures import Spare, btu_ends, most_suitab
 from include.controllers.peerj141.reclaim import AllOperators, record_highs
 from include.controllers.peerj141.rounds import Round, leased, until_a_lease
 from include.controllers.peerj141.upscaling import UpTrigger, in_seeded_order
+from include.controllers.placement import HostChoice
 from include.controllers.plan import Plan
 from include.model.decision import Decision, Reason, Why
 from include.model.errors import not_above_0
-from include.model.observation import HostSample, Observation, OperatorSample
+from include.model.observation import HostSample, InstanceSample, Observation, OperatorSample
 from include.model.topology import Operator
 
 
@@ -124,13 +125,13 @@ class BtuRuntime(Btu):
 
     def start_one(self, plan: Plan, op: Operator, why: Why, spare: Spare) -> None:
         """If no host has room, stop an instance of the best operator and also lease a host."""
-        choice = plan.free.best(op, self.cache_factor)
+        choice = self._suitable(plan, op)
         if choice is not None:
             plan.start(op.name, choice.host, why + most_suitable(choice))
             return
         if not plan.fits_an_empty_host(op):
             return
-        self._stop_one_of_the_best(plan, op, spare(plan))
+        self._make_room(plan, op, spare)
         handle = plan.lease(Why(Reason.NO_CAPACITY, f"{why}; no host has room"))
         plan.start(op.name, handle, why + "; on the new host")
 
@@ -145,24 +146,38 @@ class BtuRuntime(Btu):
             detail = f"{ends}, and it has just been given an instance"
             plan.prolong(host, Why(Reason.HOST_NEEDED, detail))
             return
-        utilities = spare(plan)
-        for instance in reversed(plan.on_host(host.host)):
-            if instance.operator in utilities and plan.may_stop(instance):
-                utility = utilities[instance.operator]
-                detail = f"; {instance.operator} has utility {utility:.2f}"
-                plan.stop(instance, ends + detail, serves_s=self._serves_s(plan, host))
+        self._stop_spare(plan, host, reversed(plan.on_host(host.host)), spare(plan))
         for instance in plan.on_host(host.host):
             op = plan.operator(instance.operator)
-            choice = plan.free.best(op, self.cache_factor, only_up=True, leaving=host.host)
+            choice = self._suitable(plan, op, leaving=host.host)
             if choice is None:
                 if self.reclaim_for_migrations:
-                    self._stop_one_of_the_best(plan, op, spare(plan))
+                    self._make_room(plan, op, spare)
                 detail = f"{ends}; no other host has room for {instance.instance}"
                 plan.prolong(host, Why(Reason.HOST_NEEDED, detail))
                 return
             why = ends + f"; {instance.operator} fits on {choice.host}"
             plan.migrate(instance, choice.host, why, serves_s=self._serves_s(plan, host))
         plan.release(host, ends + "; its instances were stopped or moved")
+
+    def _suitable(self, plan: Plan, op: Operator, leaving: str | None = None) -> HostChoice | None:
+        """Algorithm 2; to move, only hosts that are up (BTU-MIGRATE-UP)."""
+        only_up = leaving is not None
+        return plan.free.best(op, self.cache_factor, only_up=only_up, leaving=leaving)
+
+    def _stop_spare(
+        self,
+        plan: Plan,
+        host: HostSample,
+        instances: Iterable[InstanceSample],
+        utilities: Mapping[str, float],
+    ) -> None:
+        """Stop these instances of the host, as far as their operators have a utility."""
+        for instance in instances:
+            if instance.operator in utilities and plan.may_stop(instance):
+                utility = utilities[instance.operator]
+                why = btu_ends(plan, host) + f"; {instance.operator} has utility {utility:.2f}"
+                plan.stop(instance, why, serves_s=self._serves_s(plan, host))
 
     def _serves_s(self, plan: Plan, host: HostSample) -> float:
         """Until the next tick, but not longer than the host is paid for."""
@@ -172,15 +187,16 @@ class BtuRuntime(Btu):
     def _tick_s(self) -> float:
         return self.round_s if self.boot_blocks else self.interval_s
 
-    def _stop_one_of_the_best(
-        self, plan: Plan, op: Operator, utilities: Mapping[str, float]
-    ) -> None:
-        """Stop the oldest instance of the operator with the best utility.
+    def _make_room(
+        self, plan: Plan, op: Operator, spare: Spare, leaving: str | None = None
+    ) -> bool:
+        """Stop the oldest instance of the operator with the best utility; it may not suffice.
 
-        ``ProcessingNodeManagement.scaleDown`` takes the first in its list.
+        ``ProcessingNodeManagement.scaleDown`` takes the first in its list. True if one may stop.
         """
-        for name, utility in utilities.items():
+        for name, utility in spare(plan).items():
             if candidates := plan.stoppable(name):
                 sentence = f"{op.name} finds no room; {name} has utility {utility:.2f}"
                 plan.stop(candidates[0], Why(Reason.MAKE_ROOM, sentence), serves_s=self._tick_s)
-                return
+                return True
+        return False

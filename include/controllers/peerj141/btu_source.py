@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from include.controllers.peerj141.btu import BtuMemory, Need, Standings
 from include.controllers.peerj141.btu_runtime import BtuRuntime, RoundMemory
-from include.controllers.peerj141.procedures import Spare, btu_ends, most_suitable
+from include.controllers.peerj141.procedures import Spare, btu_ends
 from include.controllers.peerj141.reclaim import record_highs
 from include.controllers.peerj141.upscaling import OBSERVATIONS
 from include.controllers.placement import HostChoice
@@ -171,18 +171,6 @@ class BtuSource(BtuRuntime):
         if len(plan.free) > 1:
             yield from (host for host in plan.hosts if self.ends(plan, host))
 
-    def start_one(self, plan: Plan, op: Operator, why: Why, spare: Spare) -> None:
-        """If no host has room, stop instances until one has, and lease a host all the same."""
-        choice = self._suitable(plan, op)
-        if choice is not None:
-            plan.start(op.name, choice.host, why + most_suitable(choice))
-            return
-        if not plan.fits_an_empty_host(op):
-            return
-        self._make_room(plan, op, spare)
-        handle = plan.lease(Why(Reason.NO_CAPACITY, f"{why}; no host has room"))
-        plan.start(op.name, handle, why + "; on the new host")
-
     def retire_one(self, plan: Plan, host: HostSample, spare: Spare) -> None:
         """Simulate the moves first; what makes room for a move is done all the same."""
         ends = btu_ends(plan, host)
@@ -190,12 +178,7 @@ class BtuSource(BtuRuntime):
             detail = f"{ends}, and it has just been given an instance"
             plan.prolong(host, Why(Reason.HOST_NEEDED, detail))
             return
-        utilities = spare(plan)
-        for instance in plan.on_host(host.host):
-            if instance.operator in utilities and plan.may_stop(instance):
-                utility = utilities[instance.operator]
-                detail = f"; {instance.operator} has utility {utility:.2f}"
-                plan.stop(instance, ends + detail, serves_s=self._serves_s(plan, host))
+        self._stop_spare(plan, host, plan.on_host(host.host), spare(plan))
         may_move = self._may_move(plan, host, spare)
         for instance in plan.on_host(host.host):
             op = plan.operator(instance.operator)

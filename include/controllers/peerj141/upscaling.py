@@ -25,38 +25,6 @@ class UpTrigger:
     why: Why
 
 
-def up_trigger(
-    sample: OperatorSample,
-    slo_ms: float,
-    scaling_threshold_items: int = SCALING_THRESHOLD_ITEMS,
-    observations: int = OBSERVATIONS,
-    predict: Callable[[Sequence[float]], float] | None = None,
-) -> UpTrigger:
-    """Algorithm 1, upTrigger(o, N). Without a recorded duration nothing is late.
-
-    ``predict`` is :func:`predicted_duration_ms` unless told otherwise.
-    """
-    duration_ms = sample.duration_ms  # o_d
-    if duration_ms is None:
-        sentence = f"{sample.operator} has recorded no duration yet"
-        return UpTrigger(False, Why(Reason.NO_MEASUREMENT, sentence))
-    predict = predict or predicted_duration_ms
-    predicted_ms = predict(sample.durations_ms[-observations:])
-    if duration_ms > slo_ms:  # lines 2-4
-        sentence = f"{sample.operator} is late: {duration_ms:.0f} ms > {slo_ms:.0f} ms"
-        late = Why(Reason.SLO_VIOLATED, sentence)
-    elif predicted_ms > slo_ms:  # lines 10-12
-        sentence = (
-            f"{sample.operator} will be late: {predicted_ms:.0f} ms > {slo_ms:.0f} ms predicted"
-        )
-        late = Why(Reason.SLO_AT_RISK, sentence)
-    else:  # lines 13-15
-        sentence = f"{sample.operator} is in time: {duration_ms:.0f} ms"
-        return UpTrigger(False, Why(Reason.SLO_MET, sentence))
-    waiting = late + f", {sample.waiting_items} items wait"
-    return UpTrigger(sample.waiting_items > scaling_threshold_items, waiting)  # lines 16-19
-
-
 def predicted_duration_ms(durations_ms: Sequence[float]) -> float:
     """Lines 5 to 9: a least-squares line through the durations (i = 1 is the oldest), at N + 1.
 
@@ -75,6 +43,34 @@ def predicted_duration_ms(durations_ms: Sequence[float]) -> float:
     ) / sum((i - observation_mean) ** 2 for i in range(1, n + 1))
     alpha = duration_mean - beta * observation_mean  # line 8
     return alpha + beta * (n + 1)  # line 9
+
+
+def up_trigger(
+    sample: OperatorSample,
+    slo_ms: float,
+    scaling_threshold_items: int = SCALING_THRESHOLD_ITEMS,
+    observations: int = OBSERVATIONS,
+    predict: Callable[[Sequence[float]], float] = predicted_duration_ms,
+) -> UpTrigger:
+    """Algorithm 1, upTrigger(o, N). Without a recorded duration nothing is late."""
+    duration_ms = sample.duration_ms  # o_d
+    if duration_ms is None:
+        sentence = f"{sample.operator} has recorded no duration yet"
+        return UpTrigger(False, Why(Reason.NO_MEASUREMENT, sentence))
+    predicted_ms = predict(sample.durations_ms[-observations:])
+    if duration_ms > slo_ms:  # lines 2-4
+        sentence = f"{sample.operator} is late: {duration_ms:.0f} ms > {slo_ms:.0f} ms"
+        late = Why(Reason.SLO_VIOLATED, sentence)
+    elif predicted_ms > slo_ms:  # lines 10-12
+        sentence = (
+            f"{sample.operator} will be late: {predicted_ms:.0f} ms > {slo_ms:.0f} ms predicted"
+        )
+        late = Why(Reason.SLO_AT_RISK, sentence)
+    else:  # lines 13-15
+        sentence = f"{sample.operator} is in time: {duration_ms:.0f} ms"
+        return UpTrigger(False, Why(Reason.SLO_MET, sentence))
+    waiting = late + f", {sample.waiting_items} items wait"
+    return UpTrigger(sample.waiting_items > scaling_threshold_items, waiting)  # lines 16-19
 
 
 def in_seeded_order(names: Iterable[str], seed: int, now_s: float) -> list[str]:

@@ -35,8 +35,9 @@ def _compliance(means: Means, better: tuple[bool, ...]) -> Answer:
         own > other if more else own < other
         for (own, other), more in zip(pairs, better, strict=True)
     )
-    own, other = ("/".join(f"{one:.1f}" for one in values) for values in zip(*pairs, strict=True))
-    return holds, f"BTU-based {own}, threshold {other} %"
+    approaches = zip(*pairs, strict=True)
+    btu, threshold = ("/".join(f"{percent:.1f}" for percent in levels) for levels in approaches)
+    return holds, f"BTU-based {btu}, threshold {threshold} %"
 
 
 _better_compliance = partial(_compliance, better=(True, True, True))

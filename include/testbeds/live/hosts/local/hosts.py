@@ -100,9 +100,9 @@ class LocalHosts:
         stored = read_json(_file(host, "json"))
         if stored is None:
             return "it has no lease"
-        if HostLease(**stored).boot.alive or self.endpoint(
-            host
-        ):  # in this order: it says so, and ends
+        if HostLease(**stored).boot.alive:
+            return ""
+        if self.endpoint(host):  # asked second: the boot says so, and then it ends
             return ""
         log = _file(host, "log").read_text(encoding="utf-8")
         return log.strip()[-300:] or "its boot was killed"
