@@ -9,7 +9,7 @@ from pathlib import PurePath
 from typing import Any
 
 from include.controllers.base import Controller, Setting
-from include.controllers.failures import error_line, is_ctrl_c, place_in
+from include.controllers.failures import WHATEVER, error_line, is_ctrl_c, place_in
 from include.model.cluster import Changes, operator_of
 from include.model.decision import Decision, Reasoned
 from include.model.observation import Observation
@@ -43,7 +43,7 @@ def ask(
     """
     try:
         after, decided, checked = decide(controller, memory, observation, setting)
-    except BaseException as error:
+    except (*WHATEVER, KeyboardInterrupt) as error:
         if is_ctrl_c(error):
             raise
         # A row of measurements, so the same on any machine: no folders.

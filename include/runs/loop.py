@@ -10,7 +10,7 @@ from itertools import groupby
 from typing import Any
 
 from include.controllers.base import Controller, Setting
-from include.controllers.failures import decide_failed, is_ctrl_c
+from include.controllers.failures import WHATEVER, decide_failed, is_ctrl_c
 from include.model.cluster import Changes
 from include.model.decision import Decision, Outcome, Reasoned
 from include.model.observation import Observation
@@ -80,7 +80,7 @@ class Loop:
         observation = self.testbed.observe()
         try:
             memory, decided, checked = decide(self.controller, memory, observation, self.setting)
-        except BaseException as error:
+        except (*WHATEVER, KeyboardInterrupt) as error:
             if is_ctrl_c(error):
                 raise
             raise decide_failed(self.controller, observation.now_s, error) from error

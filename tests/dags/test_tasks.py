@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from include.controllers.peerj141.btu import Btu
+from include.controllers.peerj141.threshold import Threshold
 from include.experiment.form import experiment_params
 from include.experiment.matrix import runs_in_file
 from include.experiment.params import run_from_params
@@ -122,7 +124,11 @@ def test_everything_wrong_with_a_form_of_advice_is_told_before_anything_is_kept(
 @pytest.fixture
 def deployed(data_root: Path) -> RunSpec:
     """A run of one window of a day, ready for it."""
-    run = run_from_params({"experiment": "a-day", "duration_min": 1440, "btu_min": 1440})
+    return deployed_for(data_root, duration_min=1440, btu_min=1440)
+
+
+def deployed_for(data_root: Path, **params: Any) -> RunSpec:
+    run = run_from_params({"experiment": "a-day", **params})
     provision(run, data_root)
     deploy(run, data_root)
     replay_arrivals(run, data_root)
@@ -155,6 +161,22 @@ def test_a_task_that_is_ended_by_hand_stops_at_once_and_commits_nothing(
     with ended_by_hand(task, after_s=0.3):
         execute(task)
     assert not store_of(deployed, data_root).commit(0).exists()
+
+
+@pytest.mark.parametrize("kind", [Btu, Threshold], ids=["controller", "advisor"])
+def test_a_task_that_is_ended_while_a_controller_or_an_advisor_decides_stops_too(
+    kind: type, data_root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What ends it is no failure of theirs."""
+    from tidebench.windows import ControlWindow
+
+    run = deployed_for(data_root, duration_min=10, btu_min=10, advisors=["threshold"])
+    monkeypatch.setattr(kind, "decide", lambda *_: os.kill(os.getpid(), signal.SIGTERM))
+    window = {"index": 0, "name": "the only one"}
+    task = ControlWindow(task_id="control_window", run=run.to_json(), window=window)
+    with ended_by_hand(task, after_s=60.0):
+        execute(task)
+    assert not store_of(run, data_root).commit(0).exists()
 
 
 def test_a_task_stops_although_c_code_dropped_the_first_attempt(deployed: RunSpec) -> None:
