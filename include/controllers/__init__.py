@@ -23,7 +23,6 @@ from include.controllers.fugu.thresholds import FuguGlobal, FuguLocal
 from include.controllers.henge.controller import Henge
 from include.controllers.peerj141.btu import Btu
 from include.controllers.peerj141.btu_runtime import BtuRuntime
-from include.controllers.peerj141.btu_source import BtuSource
 from include.controllers.peerj141.threshold import Threshold
 from include.controllers.pvldb127.filtered import Filtered
 from include.controllers.registry import Controllers
@@ -32,7 +31,6 @@ from include.controllers.tide.controller import Tide
 _OF_THE_PROJECT = {
     "btu": Registration(Btu),
     "btu-runtime": Registration(BtuRuntime),
-    "btu-source": Registration(BtuSource),
     "btu-preprint": Registration(
         partial(Btu, formula="preprint", interval_s=20.0, release_limit_share=1.0)
     ),

@@ -24,13 +24,10 @@ from include.testing.contract import any_cluster
 
 class TestEveryController(ControllerContract):
     controllers: ClassVar = {name: registration.build for name, registration in CONTROLLERS.items()}
-    # The original runtime moves what it can off a host before it finds that the host must stay
-    # (docs/deviations.md, BTU-RUNTIME-RELEASE), and so on with every BTU; where nothing may stop it
-    # also leases a host for what was to leave, and gives one back after it (BTU-RUNTIME-LEFT).
-    restless: ClassVar = {
-        "btu-runtime": {MigrateInstance},
-        "btu-source": {MigrateInstance, LeaseHost, ReleaseHost},
-    }
+    # The original runtime moves what it can off a host although the host stays, and so on with
+    # every BTU; where nothing may stop it leases a host for what was to leave, and later gives one
+    # back (docs/deviations.md, BTU-RUNTIME-RELEASE).
+    restless: ClassVar = {"btu-runtime": {MigrateInstance, LeaseHost, ReleaseHost}}
 
 
 def test_the_random_clusters_reach_every_kind_of_step() -> None:
@@ -52,7 +49,9 @@ def test_the_random_clusters_reach_every_kind_of_step() -> None:
         assert kinds | RARE.get(name, set()) == _expected(name), name
 
 
-RARE: dict[str, set[type]] = {"btu-source": {MigrateInstance}}  # as test_peerj_141_source.py has it
+RARE: dict[str, set[type]] = {
+    "btu-runtime": {MigrateInstance}
+}  # as test_peerj_141_variants.py has it
 SCALING = {StartInstance, StopInstance, LeaseHost, ProlongLease, ReleaseHost}
 KEEPING = {StartInstance, LeaseHost, ProlongLease}
 LESS: dict[str, set[type]] = {
@@ -63,7 +62,6 @@ LESS: dict[str, set[type]] = {
     "tide": KEEPING | {StopInstance},  # lease ends are tried in test_controllers_tide.py
     "kalman-ekf": SCALING - {StopInstance},  # one measurement is no estimate
     "btu-runtime": SCALING | {MigrateInstance},
-    "btu-source": SCALING | {MigrateInstance},
 }
 
 

@@ -39,7 +39,7 @@ class TestBlocked(ControllerContract):
     """Whoever waits for a boot keeps what every controller keeps, except what waiting excludes."""
 
     controllers: ClassVar = {"threshold": THRESHOLD, "btu-runtime": RUNTIME}
-    restless: ClassVar = {"btu-runtime": {MigrateInstance}}
+    restless: ClassVar = {"btu-runtime": {MigrateInstance, LeaseHost, ReleaseHost}}
     # A lease that runs out meanwhile waits, too, and a flood starts one operator after the other.
     test_a_lease_that_has_run_out_is_decided_on = None  # type: ignore[assignment]
     test_unusual_but_possible_observations = None  # type: ignore[assignment]

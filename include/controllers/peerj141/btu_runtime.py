@@ -1,8 +1,9 @@
-"""The BTU-based controller as the original runtime behaved, where that differs from the paper."""
+"""The BTU-based controller as the authors' runtime has it, where that differs from the paper."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -10,43 +11,114 @@ from msgspec import structs
 from numpy.typing import NDArray
 
 from include.controllers.peerj141 import rounds
-from include.controllers.peerj141.btu import TWICE_ABOVE_ITEMS, Btu, BtuMemory
+from include.controllers.peerj141.btu import TWICE_ABOVE_ITEMS, Btu, BtuMemory, Need, Standings
 from include.controllers.peerj141.procedures import Spare, btu_ends, most_suitable
 from include.controllers.peerj141.reclaim import AllOperators, record_highs
 from include.controllers.peerj141.rounds import Round, leased, until_a_lease
-from include.controllers.peerj141.upscaling import UpTrigger, in_seeded_order
+from include.controllers.peerj141.upscaling import OBSERVATIONS, UpTrigger, in_seeded_order
 from include.controllers.placement import HostChoice
 from include.controllers.plan import Plan
-from include.model.decision import Decision, Reason, Why
+from include.model.decision import (
+    Decision,
+    LeaseHost,
+    ProlongLease,
+    Reason,
+    ReleaseHost,
+    Why,
+)
 from include.model.errors import not_above_0
 from include.model.observation import HostSample, InstanceSample, Observation, OperatorSample
 from include.model.topology import Operator
 
+MOST_STOPS = 2
+"""Instances of one operator that make room for another: ``selectSuitableDockerHost``, line 334."""
+NO_LOAD_ABOVE = 5.0
+"""Utility from which instances move although not all find a place: ``simulateMigration``, 290."""
+ROWS_OF_A_MOVE = 3
+"""``ScalingActivity``: a migration is saved beside a scaleup and a scaledown (line 231 to 233)."""
+BUCKETS = 16
+"""Of a ``HashMap`` with up to twelve entries."""
+NAMES_IN_SOURCE = {
+    "O1": "distributedata",
+    "O2": "availability",
+    "O3": "calculateperformance",
+    "O4": "calculateavailability",
+    "O5": "calculatequality",
+    "O6": "temperature",
+    "O7": "calculateoee",
+    "O8": "warning",
+    "O9": "generatereport",
+}
+"""``machineData_v2.vtdl`` of c3f9999; types are equal to names there."""
+
 
 @dataclass(frozen=True, slots=True)
-class RoundMemory(BtuMemory):
-    """With ``boot_blocks``: also where the round is."""
+class RuntimeMemory(BtuMemory):
+    """``scalings`` are rows of ``ScalingActivity`` by operator; also those about hosts.
+
+    ``round`` is where the round is with ``boot_blocks``.
+    """
 
     round: Round = field(default_factory=Round)
+    of_hosts: int | None = None
+    """Before the first decision None: as many as there are hosts then."""
+
+
+def through_the_origin(durations_ms: Sequence[float]) -> float:
+    """``SimpleRegression(false)`` of five durations or fewer at 6, the latest of them at 4.
+
+    ``Monitor.upscalingDuration``, lines 114 to 125. A constant duration predicts twice itself.
+    """
+    places = range(OBSERVATIONS - len(durations_ms), OBSERVATIONS)
+    product = sum(place * each for place, each in zip(places, durations_ms, strict=True))
+    return 6 * product / sum(place**2 for place in places)
+
+
+def in_source(operator: str) -> str:
+    """The name of an operator in the authors' topology, if it is one of theirs."""
+    return NAMES_IN_SOURCE.get(operator, operator)
+
+
+def bucket(name: str) -> int:
+    """Where a Java ``HashMap`` of few entries keeps a string: it lists them in this order."""
+    code = 0
+    for letter in name:
+        code = (31 * code + ord(letter)) % 2**32
+    return (code ^ code >> 16) % BUCKETS
+
+
+def by_free_cpu(numbers: NDArray[np.float64], op: Operator) -> NDArray[np.float64]:
+    """Algorithm 2 in whole numbers of memory: what is left of it is 0 hosts, so CPU decides.
+
+    ``numbers`` and the result as those of :func:`uncached`. No image matters: a new
+    ``DockerContainer`` has none.
+    """
+    total_cpu_cores, _, cpu_cores, memory_mb = numbers[:4]
+    threshold = np.minimum(cpu_cores / op.cpu_cores, memory_mb // op.memory_mb)
+    fits = threshold >= 1
+    difference = (cpu_cores - op.cpu_cores) / total_cpu_cores
+    return np.where(fits, difference / np.where(fits, threshold, 1.0), np.inf)
 
 
 @dataclass(frozen=True, kw_only=True)
 class BtuRuntime(Btu):
-    """Stops and moves without simulating first; each method says how it differs from the paper.
+    """``ReasonerBTU``, ``ReasonerUtility`` and ``Monitor`` of visp-streaming/runtime c3f9999.
 
-    Read in visp-streaming/runtime: ``ReasonerBTU``, ``ReasonerUtility``, ``Monitor``.
-    docs/deviations.md, BTU-RUNTIME-LEFT, says what is left to ``btu-source``. A stopped or moved
-    instance works until the next tick: it would end when a file below "~" exists (``Receiver`` of
-    visp-streaming/processingNodes), which Java does not expand, and is killed by
-    ``ProcessingNodeManagement``. Queues are counted as by ``Monitor``: the longest one, with what
-    instances hold of it. With ``boot_blocks`` a boot holds up the round, there is one every
-    ``round_s``, and ``interval_s`` is how often it looks whether a host is up.
+    Each method says how it differs from the paper; docs/deviations.md, BTU-RUNTIME-LEFT, names what
+    it leaves out. A stopped or moved instance works until the next tick: it would end when a file
+    below "~" exists (``Receiver`` of visp-streaming/processingNodes), which Java does not expand,
+    and is killed by ``ProcessingNodeManagement``. Where ``startVM`` would wait until the new host
+    of an instance that moves is up, the instance stays and its host is kept. With ``boot_blocks`` a
+    boot holds up the round, there is one every ``round_s``, and ``interval_s`` is how often it
+    looks whether a host is up.
     """
 
-    reclaim_for_migrations: bool = True
+    penalty_per_item: float = 0.01
     keeps_guarded: bool = True
     boot_blocks: bool = False
     round_s: float = 60.0
+
+    predict = staticmethod(through_the_origin)
 
     def problems(self) -> Iterator[str]:
         """Those of the paper's controller, and of the rounds."""
@@ -57,12 +129,19 @@ class BtuRuntime(Btu):
             yield from not_above_0(self, "round_s")
 
     def initial_memory(self) -> BtuMemory:
-        return RoundMemory() if self.boot_blocks else BtuMemory()
+        """The first deployment saves a row for every operator, and counts as its upscaling."""
+        first = self.initial_instances()
+        return RuntimeMemory(dict(first), dict.fromkeys(first, 0.0))
 
     def decide(self, memory: BtuMemory, observation: Observation) -> tuple[BtuMemory, Decision]:
-        """As in the paper, but with the queue lengths that ``Monitor`` reads."""
+        """With the queue lengths that ``Monitor`` reads: the longest, with what instances hold.
+
+        The first hosts have a row each, too.
+        """
+        if isinstance(memory, RuntimeMemory) and memory.of_hosts is None:
+            memory = replace(memory, of_hosts=len(observation.hosts))
         counted = self._of_broker(observation)
-        if self.boot_blocks and isinstance(memory, RoundMemory):
+        if self.boot_blocks and isinstance(memory, RuntimeMemory):
             return self._go_on(memory, counted)
         return super().decide(memory, counted)
 
@@ -75,7 +154,7 @@ class BtuRuntime(Btu):
         }
         return replace(observation, operators=operators)
 
-    def _go_on(self, memory: RoundMemory, observation: Observation) -> tuple[BtuMemory, Decision]:
+    def _go_on(self, memory: RuntimeMemory, observation: Observation) -> tuple[BtuMemory, Decision]:
         """Scale operators up until a host is leased; hosts retire after the last operator.
 
         ``ReasonerBTU``, lines 111 to 249: the order is drawn as a round starts, and each operator
@@ -114,14 +193,64 @@ class BtuRuntime(Btu):
             return UpTrigger(True, Why(Reason.QUEUE_LONG, sentence))
         return trigger
 
+    def twice(self, sample: OperatorSample, op: Operator) -> bool:
+        """Only if it is late now: ``Monitor.upscalingDuration``, line 101."""
+        late = sample.duration_ms is not None and sample.duration_ms > op.slo_ms
+        return late and super().twice(sample, op)
+
+    def remembered(self, memory: BtuMemory, plan: Plan) -> BtuMemory:
+        """Also counts what is saved about hosts and moves; a move counts as an upscaling."""
+        after = super().remembered(memory, plan)
+        scalings = dict(after.scalings)
+        for name, times in sorted(plan.moves.items()):
+            scalings[name] = scalings.get(name, 0) + ROWS_OF_A_MOVE * times
+        upscaled_s = after.upscaled_s | dict.fromkeys(sorted(plan.moves), plan.now_s)
+        after = replace(after, scalings=scalings, upscaled_s=upscaled_s)
+        if isinstance(after, RuntimeMemory):
+            of_hosts = plan.steps_of(LeaseHost, ProlongLease, ReleaseHost)
+            after = replace(after, of_hosts=(after.of_hosts or 0) + of_hosts)
+        return after
+
+    def standings(
+        self, observation: Observation, memory: BtuMemory, needs: Mapping[str, Need]
+    ) -> Standings:
+        """An operator that needs an instance may give one, and rows about hosts count."""
+        standings = super().standings(observation, memory, {})
+        of_hosts = memory.of_hosts if isinstance(memory, RuntimeMemory) else 0
+        return replace(standings, scalings_of_hosts=of_hosts or 0)
+
     def all_operators(self, instances: NDArray[np.int64], scalings: int) -> AllOperators:
         """The minimum starts at 0 and so stays 0."""
         most = int(instances.max())
         return AllOperators(fewest_instances=0, most_instances=most, scalings=scalings)
 
+    def utilities(self, plan: Plan, standings: Standings) -> dict[str, float]:
+        """Without operators that were scaled up or moved a moment ago, in this decision.
+
+        Its rows so far count; of a host that is given back there is one only once it has ended.
+        """
+        of_moves = [ROWS_OF_A_MOVE * plan.moves[name] for name in plan.operator_names]
+        so_far = replace(
+            standings,
+            scalings_before=standings.scalings_before + np.array(of_moves),
+            scalings_of_hosts=standings.scalings_of_hosts + plan.steps_of(LeaseHost, ProlongLease),
+        )
+        every = super().utilities(plan, so_far)
+        guarded = plan.started.union(plan.moves)
+        return {name: value for name, value in every.items() if name not in guarded}
+
     def counted(self, utilities: Mapping[str, float]) -> Mapping[str, float]:
-        """Only utilities above all previous ones, in the order of the operators."""
-        return record_highs(utilities)
+        """Those above all before them in a ``HashMap``, then in a ``TreeMap``.
+
+        So the first by its name in the source gives first, not the best.
+        """
+        hashed = dict(sorted(utilities.items(), key=lambda item: bucket(in_source(item[0]))))
+        return dict(sorted(record_highs(hashed).items(), key=lambda item: in_source(item[0])))
+
+    def ending(self, plan: Plan) -> Iterator[HostSample]:
+        """In the order of their lease; that there are two is asked before the first."""
+        if len(plan.free) > 1:
+            yield from (host for host in plan.hosts if self.ends(plan, host))
 
     def start_one(self, plan: Plan, op: Operator, why: Why, spare: Spare) -> None:
         """If no host has room, stop an instance of the best operator and also lease a host."""
@@ -136,34 +265,37 @@ class BtuRuntime(Btu):
         plan.start(op.name, handle, why + "; on the new host")
 
     def retire_one(self, plan: Plan, host: HostSample, spare: Spare) -> None:
-        """Stop instances of every counted operator on the host, except an operator's last one.
-
-        Then move the others one by one. If one does not fit, stop an instance of the best
-        operator for it and prolong the host anyway; earlier stops and moves remain.
-        """
+        """Simulate the moves first; what makes room for a move is done all the same."""
         ends = btu_ends(plan, host)
         if plan.is_given_work(host.host):
             detail = f"{ends}, and it has just been given an instance"
             plan.prolong(host, Why(Reason.HOST_NEEDED, detail))
             return
-        self._stop_spare(plan, host, reversed(plan.on_host(host.host)), spare(plan))
+        self._stop_spare(plan, host, plan.on_host(host.host), spare(plan))
+        may_move = self._may_move(plan, host, spare)
         for instance in plan.on_host(host.host):
             op = plan.operator(instance.operator)
             choice = self._suitable(plan, op, leaving=host.host)
             if choice is None:
-                if self.reclaim_for_migrations:
-                    self._make_room(plan, op, spare)
-                detail = f"{ends}; no other host has room for {instance.instance}"
-                plan.prolong(host, Why(Reason.HOST_NEEDED, detail))
-                return
+                gave = self._make_room(plan, op, spare, leaving=host.host)
+                if not gave and plan.fits_an_empty_host(op):
+                    sentence = f"no operator gives {instance.instance} a place"
+                    plan.lease(Why(Reason.NO_CAPACITY, sentence))
+            if choice is None or not may_move:
+                break
             why = ends + f"; {instance.operator} fits on {choice.host}"
             plan.migrate(instance, choice.host, why, serves_s=self._serves_s(plan, host))
-        plan.release(host, ends + "; its instances were stopped or moved")
+        if left := plan.on_host(host.host):
+            detail = f"{ends}; {left[0].instance} and others would not find room elsewhere"
+            plan.prolong(host, Why(Reason.HOST_NEEDED, detail))
+        elif len(plan.free) < 2:
+            plan.prolong(host, Why(Reason.HOST_NEEDED, f"{ends}, and there is no other host"))
+        else:
+            plan.release(host, ends + "; its instances were stopped or moved")
 
     def _suitable(self, plan: Plan, op: Operator, leaving: str | None = None) -> HostChoice | None:
-        """Algorithm 2; to move, only hosts that are up (BTU-MIGRATE-UP)."""
-        only_up = leaving is not None
-        return plan.free.best(op, self.cache_factor, only_up=only_up, leaving=leaving)
+        """``selectSuitableHostforContainer``; to move, only hosts that are up (BTU-MIGRATE-UP)."""
+        return plan.free.best(op, 1.0, by_free_cpu, only_up=leaving is not None, leaving=leaving)
 
     def _stop_spare(
         self,
@@ -190,13 +322,40 @@ class BtuRuntime(Btu):
     def _make_room(
         self, plan: Plan, op: Operator, spare: Spare, leaving: str | None = None
     ) -> bool:
-        """Stop the oldest instance of the operator with the best utility; it may not suffice.
+        """Stop instances of the first operator by name until ``op`` fits or none may go.
 
-        ``ProcessingNodeManagement.scaleDown`` takes the first in its list. True if one may stop.
+        False where none may from the beginning, or each has given its two.
         """
-        for name, utility in spare(plan).items():
+        stopped = Counter[str]()
+        utilities = dict(spare(plan))
+        while utilities:
+            name = next(iter(utilities))
+            if stopped[name] == MOST_STOPS:
+                del utilities[name]
+                continue
+            stopped[name] += 1
             if candidates := plan.stoppable(name):
-                sentence = f"{op.name} finds no room; {name} has utility {utility:.2f}"
+                sentence = f"{op.name} finds no room; {name} has utility {utilities[name]:.2f}"
                 plan.stop(candidates[0], Why(Reason.MAKE_ROOM, sentence), serves_s=self._tick_s)
+            utilities = dict(spare(plan))
+            if not utilities or self._suitable(plan, op, leaving) is not None:
                 return True
         return False
+
+    def _may_move(self, plan: Plan, host: HostSample, spare: Spare) -> bool:
+        """``simulateMigration``: whether all find a place, or others may give enough.
+
+        An instance takes room on every host where it fits, as the inner loop does not end, and
+        those that were just stopped want a place, too.
+        """
+        rooms = [room for room in plan.free.values() if room.up and room.host != host.host]
+        left, without = [room.left for room in rooms], 0
+        for op in (plan.operator(each.operator) for each in plan.was_on_host(host.host)):
+            fits = [each.fits(op) for each in left]
+            left = [each.less(op) if fit else each for each, fit in zip(left, fits, strict=True)]
+            without += not any(fits)
+        if not without:
+            return True
+        utilities = spare(plan)
+        first = next(iter(utilities.values()), 0.0)
+        return len(utilities) > without or first > NO_LOAD_ABOVE

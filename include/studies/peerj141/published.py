@@ -22,7 +22,6 @@ SOURCE = "PeerJ CS 141 (means of three runs)"
 _CONTROLLERS: Mapping[str, str] = {
     "btu": "btu",
     "btu-runtime": "btu",
-    "btu-source": "btu",
     "threshold": "threshold",
     "threshold-peerj": "threshold",
     "threshold-preprint": "threshold",
