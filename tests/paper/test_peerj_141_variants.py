@@ -7,7 +7,7 @@ import pytest
 from msgspec import structs
 
 from include.controllers import CONTROLLERS
-from include.controllers.peerj141.btu import Btu, BtuMemory
+from include.controllers.peerj141.btu import Btu, BtuBased, BtuMemory
 from include.controllers.peerj141.btu_runtime import (
     BtuRuntime,
     RuntimeMemory,
@@ -47,7 +47,7 @@ def serving(instance: str, serves_s: float = 60.0) -> StopInstance:
     return StopInstance(instance, serves_s=serves_s)
 
 
-def actions(controller: Btu, observation: Observation) -> tuple[object, ...]:
+def actions(controller: BtuBased, observation: Observation) -> tuple[object, ...]:
     memory = RuntimeMemory() if isinstance(controller, BtuRuntime) else BtuMemory()
     return controller.decide(memory, observation)[1].actions
 

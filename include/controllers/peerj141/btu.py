@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -82,22 +83,19 @@ class Standings:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Btu:
+class BtuBased(ABC):
     """Scales up when an operator is late; scales down and gives hosts back as their BTU ends.
 
-    The defaults are the final version of the paper where it speaks, and mostly the original
-    runtime where the paper is silent (docs/deviations.md, BTU-*). ``formula`` is final or preprint.
+    Subclasses say how an instance starts and how a host is given back. ``formula`` is final or
+    preprint.
     """
 
     setting: Setting
     interval_s: float = 60.0
     scaling_threshold_items: int = SCALING_THRESHOLD_ITEMS
     observations: int = OBSERVATIONS
-    cache_factor: float = CACHE_FACTOR
     formula: str = "final"
     penalty_per_item: float = 0.0001
-    release_limit_share: float = 0.2
-    reclaim_for_migrations: bool = False
     scale_down_guard_s: float = 180.0
     release_guard_s: float = 180.0
     upscale_first: bool = True
@@ -107,8 +105,6 @@ class Btu:
     """The next duration after some, in ms."""
 
     def problems(self) -> Iterator[str]:
-        if not 0 < self.cache_factor <= 1:
-            yield f"cache_factor must be above 0 and at most 1, got {self.cache_factor}"
         if not 2 <= self.observations <= OBSERVATIONS:
             yield (
                 "observations must be at least 2 to show a trend, and at most the "
@@ -116,8 +112,6 @@ class Btu:
             )
         if self.formula not in UTILITIES:
             yield unknown_name("formula", self.formula, UTILITIES)
-        if not 0 <= self.release_limit_share <= 1:
-            yield f"release_limit_share must lie in 0..1, got {self.release_limit_share}"
 
     def initial_instances(self) -> Mapping[str, int]:
         return dict.fromkeys(self.setting.topology.operator_names, 1)
@@ -230,18 +224,13 @@ class Btu:
         """Utilities of the operators that may shrink."""
         return utilities
 
+    @abstractmethod
     def start_one(self, plan: Plan, op: Operator, why: Why, spare: Spare) -> None:
-        """Fig. 4."""
-        upscaling_procedure(plan, op, why, spare, self.cache_factor)
+        """Start one more instance of an operator, as far as there is room or some can be made."""
 
+    @abstractmethod
     def retire_one(self, plan: Plan, host: HostSample, spare: Spare) -> None:
-        """Fig. 5."""
-        rules = Downscaling(
-            limit_share=self.release_limit_share,
-            cache_factor=self.cache_factor,
-            reclaim=self.reclaim_for_migrations,
-        )
-        downscaling_procedure(plan, host, spare, rules)
+        """Give back a host whose BTU ends, or prolong it."""
 
     def _scale_up(self, plan: Plan, needs: Mapping[str, Need], spare: Spare) -> None:
         for name, need in needs.items():
@@ -287,3 +276,35 @@ class Btu:
             f"{len(observation.hosts)} has to be decided on now"
         )
         return Why(Reason.NOTHING_TO_DO, sentence)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Btu(BtuBased):
+    """The final version of the paper where it speaks, and mostly the original runtime elsewhere.
+
+    docs/deviations.md, BTU-*, says where the paper is silent.
+    """
+
+    cache_factor: float = CACHE_FACTOR
+    release_limit_share: float = 0.2
+    reclaim_for_migrations: bool = False
+
+    def problems(self) -> Iterator[str]:
+        yield from super().problems()
+        if not 0 < self.cache_factor <= 1:
+            yield f"cache_factor must be above 0 and at most 1, got {self.cache_factor}"
+        if not 0 <= self.release_limit_share <= 1:
+            yield f"release_limit_share must lie in 0..1, got {self.release_limit_share}"
+
+    def start_one(self, plan: Plan, op: Operator, why: Why, spare: Spare) -> None:
+        """Fig. 4."""
+        upscaling_procedure(plan, op, why, spare, self.cache_factor)
+
+    def retire_one(self, plan: Plan, host: HostSample, spare: Spare) -> None:
+        """Fig. 5."""
+        rules = Downscaling(
+            limit_share=self.release_limit_share,
+            cache_factor=self.cache_factor,
+            reclaim=self.reclaim_for_migrations,
+        )
+        downscaling_procedure(plan, host, spare, rules)

@@ -11,7 +11,7 @@ from msgspec import structs
 from numpy.typing import NDArray
 
 from include.controllers.peerj141 import rounds
-from include.controllers.peerj141.btu import TWICE_ABOVE_ITEMS, Btu, BtuMemory, Need, Standings
+from include.controllers.peerj141.btu import TWICE_ABOVE_ITEMS, BtuBased, BtuMemory, Need, Standings
 from include.controllers.peerj141.procedures import Spare, btu_ends, most_suitable
 from include.controllers.peerj141.reclaim import AllOperators, record_highs
 from include.controllers.peerj141.rounds import Round, leased, until_a_lease
@@ -101,7 +101,7 @@ def by_free_cpu(numbers: NDArray[np.float64], op: Operator) -> NDArray[np.float6
 
 
 @dataclass(frozen=True, kw_only=True)
-class BtuRuntime(Btu):
+class BtuRuntime(BtuBased):
     """``ReasonerBTU``, ``ReasonerUtility`` and ``Monitor`` of visp-streaming/runtime c3f9999.
 
     Each method says how it differs from the paper; docs/deviations.md, BTU-RUNTIME-LEFT, names what
