@@ -27,7 +27,7 @@ from include.studies.preprint.study import STUDY
 from include.studies.scripts import script_parser, tables_in_memory, write_as_measured
 
 PREFETCHED_ITEMS = (0, 1, 5)
-RUNTIME = ("btu-runtime-final", "threshold-runtime-60s")
+RUNTIME = ("btu-runtime-60s", "threshold-runtime-60s")
 """The readings that are the authors' runtime, to whose source the changes belong."""
 OUT = Path(__file__).with_name("prefetch.csv")
 COLUMNS = ("reading", "prefetch_items", "metric", "mean", "printed")
