@@ -315,7 +315,9 @@ def alone_in(folder: Path, what: str) -> Iterator[Callable[[], None]]:
 
     Raises SetupError when another one does, or the folder cannot be written or locked; and so does
     what it yields, once the folder was removed or replaced: another process may have that one.
+    A folder that was made for this and got nothing is removed at the end.
     """
+    is_new = not folder.exists()
     try:
         make_folder(folder)
         file = (folder / LOCK).open("a")
@@ -332,12 +334,21 @@ def alone_in(folder: Path, what: str) -> Iterator[Callable[[], None]]:
             problem = f"{folder} cannot be locked ({error.strerror}); name one on a local disk"
             raise SetupError(problem) from error
 
+        def is_ours() -> bool:
+            return file_number(folder / LOCK) == file_number(file.fileno())
+
         def require_ours() -> None:
-            if file_number(folder / LOCK) != file_number(file.fileno()):
+            if not is_ours():
                 how = "end this process and start it again"
                 raise SetupError(f"{folder} was removed or replaced; {how}")
 
-        yield require_ours
+        try:
+            yield require_ours
+        finally:
+            with suppress(OSError):
+                if is_new and is_ours() and [*folder.iterdir()] == [folder / LOCK]:
+                    (folder / LOCK).unlink()
+                    folder.rmdir()
 
 
 def file_number(path: Path | int) -> tuple[int, int] | None:

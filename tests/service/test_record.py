@@ -29,7 +29,7 @@ from include.service.record import Polling, Recorder, alone_in, record
 from include.testbeds.flink.rest import NoAnswerError
 from include.workloads.recordings import read_recording
 from include.workloads.recordings.operators import read_operators
-from tests.command_line import said
+from tests.command_line import refused, said
 from tests.full_disk import no_file_above
 from tests.service.fake_flink import Connect, FakeFlink, answers_500
 from tests.service.flink_world import World
@@ -278,6 +278,25 @@ def test_a_file_in_place_of_the_folder_is_named(tmp_path: Path, inside: str) -> 
         alone_in(tmp_path / "file" / inside, "records"),
     ):
         pass
+
+
+@pytest.mark.parametrize("command", ["record", "shadow"])
+def test_a_start_without_flink_says_what_to_check_and_leaves_no_folder(
+    tmp_path: Path, command: str
+) -> None:
+    option = {"record": "--out", "shadow": "--state"}[command]
+    given = ("http://127.0.0.1:1", "--job", "orders", option, tmp_path / "new")
+    assert "refused; check the address and that it runs" in refused(command, *given)
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_folder_that_was_there_or_got_a_file_stays(tmp_path: Path) -> None:
+    with alone_in(tmp_path, "records"):
+        pass
+    with alone_in(tmp_path / "new", "records"):
+        (tmp_path / "new/job.csv").touch()
+    assert tmp_path.exists()
+    assert (tmp_path / "new/job.csv").exists()
 
 
 def test_what_blocks_elsewhere_is_no_second_process(tmp_path: Path) -> None:

@@ -207,6 +207,8 @@ class FlinkHttp:
                 reason = "no whole answer in time"  # in the same words every time
             if isinstance(error, ssl.SSLCertVerificationError):
                 reason += "; name the file of its certificates in TIDEBENCH_FLINK_CA"
+            if isinstance(error, (ConnectionRefusedError, socket.gaierror)):
+                reason += "; check the address and that it runs"
             raise NoAnswerError(f"Flink does not answer {what}: {reason}") from error
         finally:
             watch.cancel()
