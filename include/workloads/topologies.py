@@ -309,6 +309,8 @@ def complaint(item: Mapping[str, Any], where: str) -> str:
         return f"{where}: is empty; give a value, or remove the field"
     if item["type"] == "string_type" and isinstance(value, int | float):
         return f"{where}: must be a text; put it in quotes if it is one, got {_short(repr(value))}"
+    if item["type"] == "tuple_type":
+        return f"{where}: write a list, such as [30, 60], got {_short(repr(value))}"
     shown = "" if isinstance(value, dict | list) else f", got {_short(repr(value))}"
     return f"{where}: {item['msg'][:1].lower()}{item['msg'][1:]}{shown}"
 

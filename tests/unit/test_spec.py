@@ -110,6 +110,7 @@ def test_every_spec_that_comes_with_the_project_can_run(path):
         ({"flavor": "docker-4cpu"}, "Did you mean 'docker-4cpu-7gb'?"),
         ({"faults": {"host_losses_per_hour": -1}}, "faults.host_losses_per_hour"),
         ({"faults": {"host_losses_per_hour": 1e9}}, "at most 3600, one a second"),
+        ({"faults": {"host_boot_delay_s": 30}}, "write a list, such as [30, 60], got 30"),
         ({"faults": {"host_boot_delay_s": [1, 1e300]}}, "at most 1000000000 (times"),
         ({"topology": "manufactoring"}, "Did you mean 'manufacturing'?"),
         ({"duration_min": 1, "monitor_every_s": 60}, "at least 2 (the monitor"),
