@@ -33,6 +33,8 @@ ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Ctrl-C, `make airflow-down`, and a terminal that is closed."""
 POLL_S, TELL_S, SLOW_S = 1.0, 10.0, 600.0
 DAGS = {path.stem for path in Path(__file__).parents[2].glob("dags/*.py")}
+SCHEDULED = ("nightly_reproducibility", "reap", "shadow_report")
+"""What TIDEBENCH_SCHEDULES may name."""
 PARTS = {
     "API server": "the API server answers",
     "scheduler": "the scheduler runs",
@@ -55,8 +57,8 @@ def main(arguments: Sequence[str]) -> int:
         sys.stderr.write(f"{__doc__}\n")
         return 2
     text = os.environ.get("TIDEBENCH_PORT") or "8080"
-    if not (text.isdecimal() and 0 < int(text) < 65536):
-        print(f"TIDEBENCH_PORT is {text!r}, which is no port: give a number from 1 to 65535.")
+    if wrong := wrong_settings(text, os.environ.get("TIDEBENCH_SCHEDULES", "")):
+        print("\n".join(wrong))
         return 2
     port = int(text)
     if under_way(home / "services.json"):
@@ -70,6 +72,19 @@ def main(arguments: Sequence[str]) -> int:
             print(f"Port {port} is taken; choose another with TIDEBENCH_PORT.")
             return 1
     return up(home, port)
+
+
+def wrong_settings(port: str, schedules: str) -> list[str]:
+    """A DAG file with an unknown schedule cannot be read, and Airflow would be waited for."""
+    wrong = []
+    if not (port.isdecimal() and 0 < int(port) < 65536):
+        wrong.append(
+            f"TIDEBENCH_PORT is {port!r}, which is no port: give a number from 1 to 65535."
+        )
+    if unknown := sorted(set(schedules.replace(",", " ").split()) - set(SCHEDULED)):
+        known = ", ".join(SCHEDULED)
+        wrong.append(f"TIDEBENCH_SCHEDULES names {', '.join(unknown)}; it may name {known}.")
+    return wrong
 
 
 def up(home: Path, port: int) -> int:

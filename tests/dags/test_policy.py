@@ -260,8 +260,9 @@ def test_what_runs_by_itself_on_request_runs_once_at_a_time_and_not_for_the_past
 
 
 def test_a_schedule_for_what_has_none_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    from tidebench.stage import schedule_of
+    from tidebench.stage import SCHEDULES, schedule_of
 
+    assert tuple(SCHEDULES) == local.SCHEDULED  # refused before Airflow starts
     monkeypatch.setenv("TIDEBENCH_SCHEDULES", "nightly")
     with pytest.raises(ValueError, match="names nightly; it may name nightly_reproducibility"):
         schedule_of("reap")

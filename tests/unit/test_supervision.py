@@ -144,6 +144,20 @@ def test_what_is_no_port_is_told(
     assert "give a number from 1 to 65535" in capsys.readouterr().out
 
 
+def test_every_wrong_setting_is_told_before_anything_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("AIRFLOW_HOME", "TIDEBENCH_DATA_ROOT"):
+        monkeypatch.setenv(name, str(tmp_path / "none"))
+    monkeypatch.setenv("TIDEBENCH_PORT", "http")
+    monkeypatch.setenv("TIDEBENCH_SCHEDULES", "reap, nightly")
+    assert main(["up"]) == 2
+    told = capsys.readouterr().out
+    assert "give a number from 1 to 65535" in told
+    assert "names nightly; it may name nightly_reproducibility, reap, shadow_report." in told
+    assert not (tmp_path / "none").exists()
+
+
 def test_services_are_remembered_whole(tmp_path: Path) -> None:
     """Whoever reads meanwhile has all of them, before or after."""
     path, before = tmp_path / "services.json", tmp_path / "before"
