@@ -78,7 +78,7 @@ class RunResult:
         waiting = self.summaries[-1]["waiting_items"]
         return (
             f"compliance {' / '.join(shares)} % (real-time / near real-time / relaxed), "
-            f"{waiting} items waiting  {self.how}"
+            f"{waiting} item{'' if waiting == 1 else 's'} waiting  {self.how}"
         )
 
     @property

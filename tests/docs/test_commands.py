@@ -69,6 +69,7 @@ def test_the_demo_of_the_command_line(tmp_path: Path) -> None:
     (table,) = (one.text for one in codes() if one.text.startswith("Compliance, percent of items"))
     shares = re.findall(r"^  (?:Real-time|Near real-time|Relaxed) +([\d.]+) ", table, re.MULTILINE)
     assert f"compliance {' / '.join(shares)} %" in printed, "README.md shows another run"
+    assert ", 1 item waiting  " in printed
     (shown,) = (code.text for code in codes() if code.text.startswith("var/demo/measurements:"))
     left = [*demo.glob("measurements/*"), *demo.glob("runs/*/*"), *demo.glob("runs/*")]
     assert {path.name for path in left} == {
