@@ -187,7 +187,8 @@ def _runs_of(folder: Path) -> tuple[list[Run], list[tuple[Run, str]]]:
     runs, unsound = [], []
     for run in stored_runs(folder):
         if run.spec.testbed in ("simulated", "flow"):
-            raise SpecError(str(folder), [f"run {run.spec.run_id} is on no engine"])
+            problem = f"run {run.spec.run_id} was simulated; give runs measured with testbed: flink"
+            raise SpecError(str(folder), [problem])
         if why := why_unsound(run, folder.parent):
             unsound.append((run, why))
         else:

@@ -256,5 +256,5 @@ def test_runs_that_cannot_be_fitted_together_are_named(measured: tuple[Run, Path
 
 def test_runs_that_are_on_no_engine_are_refused(measured: tuple[Run, Path]) -> None:
     run, root = measured
-    with pytest.raises(SpecError, match=f"run {run.spec.run_id} is on no engine"):
+    with pytest.raises(SpecError, match=f"{run.spec.run_id} was simulated; give runs"):
         fit_flink([root / "known"], root / "fitted.yaml", "")
