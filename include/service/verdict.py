@@ -57,13 +57,13 @@ def cut_day(folder: Path, day: date) -> Path:
     recording = folder / RECORDING
     began_s = datetime.combine(day, time(), UTC).timestamp()
     target = folder / DAYS / day.isoformat()
+    if not (job_rows := _rows_of(recording / JOB, began_s)):
+        raise SpecError("day", [f"nothing was recorded on {day} (UTC)"])
     with alone(folder, f"cut of {day}"), new_folder(target) as draft:
-        for path in (*(recording / name for name in (JOB, OPERATORS, TASK_MANAGERS, EVENTS)),
+        write_bytes(draft / JOB, job_rows.encode())
+        for path in (*(recording / name for name in (OPERATORS, TASK_MANAGERS, EVENTS)),
                      folder / DECISIONS):  # fmt: skip
-            rows = _rows_of(path, began_s)
-            if path.name == JOB and not rows:
-                raise SpecError("day", [f"nothing was recorded on {day} (UTC)"])
-            write_bytes(draft / path.name, rows.encode())
+            write_bytes(draft / path.name, _rows_of(path, began_s).encode())
         write_json(draft / ABOUT, read_json(recording / ABOUT))
         write_bytes(draft / EDGES, (recording / EDGES).read_bytes())
         swap_in(draft, target)

@@ -69,6 +69,7 @@ def test_a_torn_row_is_in_no_day(state: Path) -> None:
 def test_a_day_without_readings_is_told(state: Path, tmp_path: Path) -> None:
     with pytest.raises(SpecError, match="nothing was recorded on 2020-01-01"):
         cut_day(state, date(2020, 1, 1))
+    assert not (state / "days").exists()
     with pytest.raises(StoreError, match="has no shadow"):
         cut_day(tmp_path / "nowhere", date(2020, 1, 1))
     with pytest.raises(SpecError, match="write a day such as"):
