@@ -217,6 +217,22 @@ def test_patterns_of_a_reproduction_share_their_axes(drawn: dict[str, list[Limit
     assert [top for _, (_, top) in drawn["curves low"][0]] == pytest.approx([8.64, 12.96, 64.8])
 
 
+def test_no_text_of_a_reproduction_is_black() -> None:
+    """As text without a colour is, also on a dark page."""
+    cells = [
+        {"pattern": "stepwise", "controller": "btu", "btu_min": btu_min, "metric": metric,
+         "mean": btu_min, "sigma": 0.5}
+        for btu_min in (10.0, 30.0)
+        for metric in ("resource_cost", "near_real_time_compliance")
+    ]  # fmt: skip
+    curves = {"threshold": [(0.0, 1.0, 2.0, 9.0), (1.0, 1.0, 3.0, 9.0)]}
+    scale = scale_of_curves(curves.values(), 120.0)
+    for svg in (draw_tradeoff(cells, [], ["stepwise"]), draw_curves("stepwise", curves, scale)):
+        texts = re.findall(r"<text [^>]*>", svg)
+        assert texts
+        assert [text for text in texts if "fill: " not in text] == []
+
+
 def test_panels_of_cost_against_compliance_share_their_axes(drawn: dict[str, list[Limits]]) -> None:
     cells = [
         {"pattern": pattern, "controller": "btu", "btu_min": 10.0, "metric": metric,

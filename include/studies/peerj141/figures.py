@@ -60,8 +60,10 @@ def _measured(axis: Axes, points: Sequence[tuple[float, ...]], label: str, colou
     different = points if len({point[1:3] for point in points}) > 1 else []
     for btu_min, x, y, _, _ in different:
         axis.annotate(
-            f"{btu_min:g}", (x, y), xytext=(4, -9), textcoords="offset points", fontsize=7.5
-        )
+            f"{btu_min:g}", (x, y), xytext=(-4, 4) if label == "btu-runtime" else (4, -9),
+            ha="right" if label == "btu-runtime" else "left", textcoords="offset points",
+            fontsize=7.5, color=colour,
+        )  # fmt: skip
 
 
 def _points(rows: Cells, pattern: str, controller: str) -> list[tuple[float, ...]]:

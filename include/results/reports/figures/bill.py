@@ -55,8 +55,7 @@ def draw(rows: Sequence[Row]) -> str:
         axis.set_yticks(list(bars.values()), names if place % columns == 0 else [])
     for unused in axes[len(panels) :]:
         unused.set_visible(False)
-    look = {"fontsize": 8, "handlelength": 1, "columnspacing": 1, "labelcolor": style.TEXT}
-    style.legend_above(axes[0], len(PARTS), **look)
+    style.legend_above(axes[0], len(PARTS), fontsize=8, handlelength=1, columnspacing=1)
     return style.as_svg(figure, "bill", "The cost of the hosts of every controller, in its parts")
 
 

@@ -42,7 +42,7 @@ def _frame(names: tuple[str, ...], strict: bool) -> Frame:
     axis.tick_params(labelsize=9)
     axis.grid(visible=False, axis="y")
     axis.tick_params(axis="y", length=0)
-    style.legend_above(axis, 5, handlelength=1, labelcolor=style.TEXT)
+    style.legend_above(axis, 5, handlelength=1)
     return framed(figure, [axis], "compliance", "SLA compliance per operator of run")
 
 

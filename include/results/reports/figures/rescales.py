@@ -106,5 +106,5 @@ def draw_gaps(gaps_s: Mapping[str, Sequence[float]]) -> str:
     axis.set_xlabel("gap of a stop, s", fontsize=9.5)
     axis.set_ylabel("share of stops", fontsize=9.5)
     axis.tick_params(labelsize=9)
-    style.legend_above(axis, columns, handlelength=1.8, labelcolor=style.TEXT)
+    style.legend_above(axis, columns, handlelength=1.8)
     return style.as_svg(figure, "rescale-gaps", "Distribution of the gaps of stops by controller")

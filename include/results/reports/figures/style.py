@@ -146,7 +146,7 @@ def legend_above(axis: Axes, columns: int, **look: Any) -> None:
     """What the colours of a panel mean, above the left end of its figure."""
     axis.figure.legend(
         *axis.get_legend_handles_labels(), loc="outside upper left", ncols=columns, frameon=False,
-        **{"fontsize": 9, "columnspacing": 1.4, **look},
+        **{"fontsize": 9, "columnspacing": 1.4, "labelcolor": TEXT, **look},
     )  # fmt: skip
 
 
