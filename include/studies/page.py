@@ -13,8 +13,10 @@ from include.results.tables.staged import Rows
 from include.results.templates import templates_in
 
 SHOWN_DIGITS = 4
+TINY = 1e-4
 _OF_A_CLAIM = ("id", "section", "claim", "apart", "because")
 """What the page says of a claim once, or beside whether it holds."""
+_BY_THE_SOURCE = "counted apart: the source's own figures say otherwise"
 _HERE = Path(__file__).parent
 
 
@@ -48,13 +50,14 @@ class PageSection:
 class StudyResults:
     """Tables by name, ``claims`` first, and what the source itself cannot mean.
 
-    ``sections`` are those of the page behind the claims, ``tiles`` its figures beside theirs. A
-    study that has no sections of its own shows every table. ``drift_sentences`` say what became of
-    each baseline.
+    ``claims_text`` says how claims and their answers are to be read, ``sections`` are those of the
+    page behind the claims, ``tiles`` its figures beside theirs. A study that has no sections of its
+    own shows every table. ``drift_sentences`` say what became of each baseline.
     """
 
     tables: Mapping[str, Rows]
     errata: Sequence[str] = ()
+    claims_text: Sequence[str] = ()
     sections: Sequence[PageSection] = ()
     tiles: Sequence[Tile] = ()
     drift_sentences: Sequence[str] = ()
@@ -76,7 +79,7 @@ def render_page(
     ``files`` lie beside it.
     """
     templates = templates_in(_HERE, _HERE.parent / "results" / "reports")
-    templates.filters |= {"columns": filled_columns, "shown": shown}
+    templates.filters |= {"columns": filled_columns, "shown": shown, "ranges": ranges}
     claims = results.claims
     return templates.get_template("page.html.j2").render(
         origin=origin,
@@ -85,6 +88,7 @@ def render_page(
         files=files,
         tiles=list(_tiles(results)),
         in_words=in_words(claims),
+        claims_text=results.claims_text,
         claims=[list(rows) for _, rows in groupby(claims, itemgetter("id"))],
         claim_columns=[name for name in filled_columns(claims) if name not in _OF_A_CLAIM],
         sections=list(_sections(results, origin["seen"])),
@@ -96,8 +100,8 @@ def _tiles(results: StudyResults) -> Iterator[Tile]:
     counted = tally(results.claims)
     yield Tile("claims that hold", counted[""].hold, counted[""].claims, "each with its numbers")
     for label, kind, note in (
-        ("of those fitted to", FITTED, "they test the fit"),
-        ("of those contradicted", CONTRADICTED, "by the source's own figures"),
+        ("fitted claims that hold", FITTED, "counted apart: they test the fit"),
+        ("contradicted claims that hold", CONTRADICTED, _BY_THE_SOURCE),
     ):
         if (apart := counted[kind]).claims:
             yield Tile(label, apart.hold, apart.claims, note)
@@ -115,7 +119,7 @@ def _sections(results: StudyResults, provenance: Rows) -> Iterator[PageSection]:
             name="seen",
             title="What each value and choice has seen",
             text=["A figure tests the model only where nothing was fitted to it."],
-            rows=provenance,
+            rows=[{**row, "seeds": ranges(row.get("seeds", ""))} for row in provenance],
         )
 
 
@@ -141,13 +145,29 @@ def filled_columns(rows: Rows) -> list[str]:
     return [name for name in rows[0] if any(row[name] not in (None, "") for row in rows)]
 
 
+def ranges(seeds: str) -> str:
+    """Seeds with commas between them, three and more that follow each other as ``1-3``."""
+    numbers = seeds.split(", ")
+    if not all(map(str.isdecimal, numbers)):
+        return seeds
+    by_gap = groupby(enumerate(map(int, numbers)), lambda placed: placed[1] - placed[0])
+    parts = list[str]()
+    for _, placed in by_gap:
+        run = [str(seed) for _, seed in placed]
+        parts += [f"{run[0]}-{run[-1]}"] if len(run) > 2 else run
+    return ", ".join(parts)
+
+
 def shown(value: Any) -> str:
-    """One cell for readers: four digits that count, an empty cell for what is not known."""
+    """One cell for readers: four digits that count, two of what is tiny, an empty cell for what is
+    not known."""
     if value is None or value == "":
         return ""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
+        if 0 < abs(value) < TINY:
+            return f"{value:.1e}"
         return f"{value:.{SHOWN_DIGITS}g}" if abs(value) < 1000 else f"{value:,.0f}"
     return str(value)
 

@@ -14,6 +14,7 @@ from include.studies.page import (
     StudyResults,
     Tile,
     in_words,
+    ranges,
     render_page,
     shown,
     summary,
@@ -76,9 +77,21 @@ def test_the_summary_names_what_does_not_hold_and_what_nobody_knows():
 
 
 def test_cells_for_readers():
-    assert [shown(value) for value in (None, "", 0.123456, 53800.4, 3, "x")] == [
-        "", "", "0.1235", "53,800", "3", "x",
+    assert [shown(value) for value in (None, "", 0.123456, 53800.4, 3, "x", -1.234e-42)] == [
+        "", "", "0.1235", "53,800", "3", "x", "-1.2e-42",
     ]  # fmt: skip
+
+
+def test_seeds_that_follow_each_other_are_a_range():
+    assert ranges("1, 2, 3, 7, 9, 10, 25, 26, 27") == "1-3, 7, 9, 10, 25-27"
+    assert [ranges(seeds) for seeds in ("5", "not recorded", "")] == ["5", "not recorded", ""]
+    text = page(RESULTS, seeds="25, 26, 27")
+    assert "with seeds 25-27, and" in text
+    assert "tidebench paper x --seeds 25-27<" in text
+
+
+def test_the_page_says_how_its_claims_are_read():
+    assert "<p>two &lt; three</p>" in page(replace(RESULTS, claims_text=["two < three"]))
 
 
 def test_claims_that_count_apart_and_what_was_seen_are_on_the_page():

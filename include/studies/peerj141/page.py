@@ -28,6 +28,12 @@ _SURE = (
 )  # fmt: skip
 _MOST_DRIFT = 20
 
+CLAIMS = (
+    "Every claim is asked of each pattern that it is about and of both readings of the BTU-based "
+    "approach, btu-runtime after the source code and btu after the text; each answer counts. rt, "
+    "nrt and rel are the levels real-time, near real-time and relaxed. Figures such as 49/52/53 "
+    "are at BTUs of 10, 30 and 60 minutes; two are at the BTUs of the claim."
+)
 POLICY = (
     "Up and to the left is better: more items near real-time on cheaper hosts. A line joins the "
     "BTUs (10, 30, 60 minutes) of a controller, bars are one standard deviation over seeds, hollow "
@@ -53,13 +59,15 @@ JUDGED = (
 TOLERANCE = (
     "The tolerance of a cell is the 95 % confidence interval of a mean of three published runs, "
     "with the printed standard deviations pooled over the cells of a controller and kind of "
-    "figure, plus what rounding hides. What our runs scatter by does not widen it. Outside is what "
-    "is surely further off, or not surely closer. Errors are points for compliance and percent for "
-    "cost; the published threshold compliance has no BTU."
+    "figure, plus what rounding hides. What our runs scatter by does not widen it. A cell is "
+    "inside if the 95 % interval of its error ends within the tolerance, so an error below the "
+    "tolerance can be outside. Errors are points for compliance and percent for cost; the "
+    "published threshold compliance has no BTU."
 )
 ELASTICITY = (
     "Supply of instances against demand, means over operators and seeds (Herbst et al.): how much "
-    "is missing or superfluous relative to the demand, for which share of the time, how long "
+    "is missing (u, under) or superfluous (o, over) relative to the demand, for which share of the "
+    "time, how long "
     "supply moves otherwise than demand, and how many more changes than needed per minute. For all "
     "but the last, 0 is best."
 )
@@ -118,7 +126,7 @@ def sections(
             name="outside",
             title="Cells outside their tolerance",
             text=[TOLERANCE] if any(not row["inside"] for row in cells) else [TOLERANCE, "None."],
-            rows=[row for row in cells if not row["inside"]],
+            rows=[_without_inside(row) for row in cells if not row["inside"]],
         ),
         PageSection(name="verdict", title="Published beside measured", rows=cells, folded=True),
         PageSection(
@@ -190,7 +198,7 @@ def _place(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _spread(mean: float, sigma: float | None) -> str:
-    return f"{mean:.2f}" if sigma is None else f"{mean:.2f} ± {sigma:.2f}"
+    return f"{mean:.2f}" if sigma is None else f"{mean:.2f}\u00a0±\u00a0{sigma:.2f}"
 
 
 def _is_shown(row: Mapping[str, Any]) -> bool:
@@ -214,6 +222,11 @@ def _beside(row: Mapping[str, Any]) -> dict[str, Any]:
         "measured": _spread(row["measured_mean"], row["measured_sigma"]),
         **{name: row[name] for name in ("error", "tolerance", "inside")},
     }
+
+
+def _without_inside(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A cell of which it is clear that it is outside."""
+    return {name: row[name] for name in row if name != "inside"}
 
 
 def _figures(staged: Mapping[str, Rows]) -> dict[str, str]:

@@ -24,7 +24,7 @@ from include.studies.page import StudyResults, in_words
 from include.studies.peerj141.errata import find_errata
 from include.studies.peerj141.judgement import JUDGEMENT_COLUMNS, judge, shortfalls
 from include.studies.peerj141.metrics import PeerjMetrics, metrics_of_paper, metrics_of_runs
-from include.studies.peerj141.page import policy, sections, tiles
+from include.studies.peerj141.page import CLAIMS, policy, sections, tiles
 from include.studies.peerj141.published import METRICS, approach_of, printed, published_cells
 from include.studies.peerj141.specs import NAMES, controllers, patterns
 from include.studies.peerj141.verdict import VERDICT_COLUMNS, verdict
@@ -79,6 +79,7 @@ class Peerj141Study(Study):
                 f"{pattern}, {policy(approach, btu_min)}, {metric}: {sentence}"
                 for (pattern, approach, btu_min, metric), sentence in find_errata(published).items()
             ],
+            claims_text=[CLAIMS],
             sections=sections(tables, staged, drift_sentences),
             tiles=tiles(judged),
             drift_sentences=drift_sentences,
