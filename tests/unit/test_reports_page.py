@@ -261,6 +261,16 @@ def test_conditions_that_differ_are_named(tmp_path: Path) -> None:
     assert "under 2 conditions: the usual ones; calibration=mine." in first
 
 
+def test_what_was_run_is_a_sentence_of_one_and_of_several(tmp_path: Path) -> None:
+    tables = _of_many(tmp_path, 2)
+    one = dict(report_files(tables, VERDICT, ORIGIN))["report.html"]
+    assert re.search(r"controller btu provisioned the \w+ topology under arrival pattern ", one)
+    for row, controller, topology in zip(tables["runs"], ("btu", "hpa"), "tu", strict=True):
+        row |= {"controller": controller, "topology": topology}
+    two = dict(report_files(tables, VERDICT, ORIGIN))["report.html"]
+    assert "controllers btu and hpa provisioned the t and u topology under arrival" in two
+
+
 def test_a_summary_is_a_whole_sentence() -> None:
     summaries = {table: schema_of(table).summary for table in PUBLISHED}
     assert "Figs. 8-11" in summaries["timeline"]
@@ -323,6 +333,7 @@ def test_a_variant_stands_beside_its_controller(tmp_path: Path) -> None:
     page = _page(folder)
     assert "controller btu (scale_up_above_items=500) provisioned" in page
     assert "<dt>variant</dt><dd>scale_up_above_items=500</dd>" in page
+    assert re.search(r"<dt>duration min</dt><dd>\d+</dd>", page), "2, not 2.0"
     assert "<dt>conditions</dt>" not in page
 
 

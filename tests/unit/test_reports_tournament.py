@@ -201,7 +201,7 @@ def test_every_metric_of_the_table_is_on_the_page() -> None:
 def test_long_ages_are_in_seconds() -> None:
     (match,) = matches([row("btu", "age_p95_ms", 179871.0)])
     assert METRICS["age_p95_ms"][0] == "age p95, s"
-    assert match.standings[0].cells["age_p95_ms"].value == "179.871"
+    assert match.standings[0].cells["age_p95_ms"].value == "179.9"
 
 
 def test_the_figure_has_a_panel_per_workload_and_a_name_per_controller() -> None:
@@ -223,7 +223,17 @@ def test_a_name_in_the_figure_has_options_only_where_they_tell_it_apart() -> Non
     ]
     texts = re.findall(r"<text[^>]*>([^<]*)</text>", figure.draw(matches(rows)))
     assert {"tide (care=1)", "tide (care=2)", "threshold"} <= set(texts)
-    assert "p, calibration=manufacturing_burnt, …" in texts, "the headings of the page have all"
+    assert f"p, {long}" in texts
+
+
+def test_a_title_is_cut_where_the_next_workload_begins() -> None:
+    conditions = "duration_min=60, flavor=live-third-cpu-1gb"
+    of_one = [row("tide", m, 50.0, conditions=conditions) for m in ("resource_cost", COMPLIANCE)]
+    of_three = [{**one, "topology": topology} for topology in "tuv" for one in of_one]
+    texts = re.findall(r"<text[^>]*>([^<]*)</text>", figure.draw(matches(of_three)))
+    assert texts.count("p, 60 min, …") == 3
+    (title,) = (match.title for match in matches(of_one))
+    assert title == "t · p · 60 min, flavor=live-third-cpu-1gb", "the headings of the page have all"
 
 
 def test_whoever_gets_less_for_more_is_beaten_and_equals_are_not() -> None:

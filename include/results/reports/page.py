@@ -184,8 +184,9 @@ def _gaps(tables: Mapping[str, Sequence[Row]]) -> Markup:
 def _sentence(runs: Sequence[Row]) -> str:
     """What was run, in one sentence."""
     alone = len(runs) == 1
-    controllers = _listed(controller_name(row) if alone else row["controller"] for row in runs)
-    patterns = _listed(row["pattern"] for row in runs)
+    names = [controller_name(row) if alone else row["controller"] for row in runs]
+    controllers = _named("controller", names)
+    patterns = _named("pattern", [row["pattern"] for row in runs])
     lengths, btus = (_minutes(row[name] for row in runs) for name in ("duration_min", "btu_min"))
     testbeds = _listed(row["testbed"] for row in runs)
     topologies = _listed(row["topology"] for row in runs)
@@ -194,10 +195,14 @@ def _sentence(runs: Sequence[Row]) -> str:
     under = f", under {len(conditions)} conditions" if len(conditions) > 1 else ""
     under += f": {'; '.join(conditions)}" if under and len(conditions) <= FEW_CONDITIONS else ""
     return (
-        f"{count} of {lengths}: controller {controllers} provisioned the {topologies} "
-        f"topology under arrival pattern {patterns}, with hosts billed per {btus}, "
-        f"on the {testbeds} testbed{under}."
+        f"{count} of {lengths}: {controllers} provisioned the {topologies} topology under arrival "
+        f"{patterns}, with hosts billed per {btus}, on the {testbeds} testbed{under}."
     )
+
+
+def _named(word: str, values: Sequence[str]) -> str:
+    """Values behind a word for them."""
+    return f"{word}{'s' * (len(set(values)) > 1)} {_listed(values)}"
 
 
 def _minutes(values: Iterable[float]) -> str:

@@ -17,7 +17,7 @@ from markupsafe import Markup
 
 from include.model.compliance import in_words
 from include.model.errors import command
-from include.results.reports.documents import cell_text, heading, page_text
+from include.results.reports.documents import heading, page_text
 from include.results.reports.figures import advice, compliance, rescales, scaling, timeline
 from include.results.tables.catalogue import schema_of
 from include.results.tables.staged import Row, grouped
@@ -61,7 +61,6 @@ def about_runs(tables: Tables) -> Mapping[str, Any]:
     """What parts.html.j2 needs to know."""
     return {
         "schema_of": schema_of,
-        "cell_text": cell_text,
         "heading": heading,
         "in_words": in_words,
         "page_text": page_text,

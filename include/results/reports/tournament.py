@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -47,7 +48,9 @@ METRICS: Mapping[str, tuple[str, int, bool]] = {
     "utility_percent": ("utility, %", 1, True),
 }
 """What the page shows of the table tournament: heading, decimals, whether more is better. First
-what nobody improves by leaving items undone. Milliseconds of the table are seconds here."""
+what nobody improves by leaving items undone. Milliseconds of the table are seconds here, from
+`ROUGH_S` on with one decimal."""
+ROUGH_S = 10.0
 
 GROUPS = ("published", "in use today", "", "ours")
 """The values of ``include.controllers.base.Group`` in the order in which they are shown; none is
@@ -108,7 +111,7 @@ class Match:
         """Topology and pattern, and what else was not left at its default."""
         topology, pattern, conditions = self.workload
         words = f"{topology} · {pattern}".replace("_", " ")
-        return f"{words} · {conditions}" if conditions else words
+        return f"{words} · {in_title(conditions)}" if conditions else words
 
     @property
     def groups(self) -> list[tuple[str, list[Standing]]]:
@@ -189,6 +192,11 @@ def controller_name(row: Mapping[str, Any]) -> str:
     return f"{row['controller']} ({row['variant']})" if row["variant"] else str(row["controller"])
 
 
+def in_title(conditions: str) -> str:
+    """Conditions as titles have them: the duration as ``60 min``."""
+    return re.sub(r"\bduration_min=([\d.]+)", r"\1 min", conditions)
+
+
 def short_names(short_of: Mapping[str, str]) -> dict[str, str]:
     """Names to those without options, where these do not tell two of one name apart."""
     count = Counter(short_of.values())
@@ -210,9 +218,8 @@ def group_of(controller: str) -> str:
 
 def _best(metric: str, rows: Sequence[Row]) -> float | None:
     """The best mean, rounded as it is shown; None where nobody has one."""
-    _, decimals, more = METRICS[metric]
-    scale = _scale(metric)
-    means = [round(scale * row["mean"], decimals) for row in rows if row["metric"] == metric]
+    _, _, more = METRICS[metric]
+    means = [_rounded(row) for row in rows if row["metric"] == metric]
     return (max if more else min)(means) if means else None
 
 
@@ -221,14 +228,24 @@ def _scale(metric: str) -> float:
     return 1e-3 if metric.endswith("_ms") else 1.0
 
 
+def _decimals(row: Row) -> int:
+    _, decimals, _ = METRICS[row["metric"]]
+    seconds = row["metric"].endswith("_ms") and _scale(row["metric"]) * row["mean"] >= ROUGH_S
+    return 1 if seconds else decimals
+
+
+def _rounded(row: Row) -> float:
+    """The mean as it is shown."""
+    mean: float = row["mean"]
+    return round(_scale(row["metric"]) * mean, _decimals(row))
+
+
 def _cell(row: Row, best: float | None) -> Cell:
     scale = _scale(row["metric"])
-    mean = scale * row["mean"]
     half = half_interval(row["sigma"], row["runs"])
-    _, decimals, _ = METRICS[row["metric"]]
     return Cell(
-        mean=mean,
+        mean=scale * row["mean"],
         half=None if half is None else scale * half,
-        decimals=decimals,
-        best=round(mean, decimals) == best,
+        decimals=_decimals(row),
+        best=_rounded(row) == best,
     )

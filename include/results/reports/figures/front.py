@@ -21,6 +21,7 @@ from include.results.reports.tournament import (
     case_of,
     controller_name,
     group_of,
+    in_title,
 )
 from include.results.tables.staged import Row, grouped
 
@@ -108,7 +109,9 @@ def draw(tournament: Sequence[Row], fitted: Collection[str], *, end_to_end: bool
         raise SpecError("--fitted", unknown)
     figure, axes = style.grid(max(1, len(panels)), 1, height_in=4.3)
     for axis, ((topology, pattern, conditions, btu_min), points) in zip(axes, panels, strict=False):
-        words = " · ".join(filter(None, [topology, pattern, f"BTU {btu_min:g} min", conditions]))
+        words = " · ".join(
+            filter(None, [topology, pattern, f"BTU {btu_min:g} min", in_title(conditions)])
+        )
         remark = (
             " (options were chosen on it)" if pattern in fitted else " (no option was chosen on it)"
         )

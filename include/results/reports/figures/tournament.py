@@ -18,8 +18,8 @@ COLUMNS = 4
 """Workloads beside each other, at most."""
 COLOURS = dict(zip(GROUPS, ("#2f7fc1", "#d97a1f", "#8a97a6", "#2f9360"), strict=True))
 COST = "resource_cost"
-TITLE = 42
-"""Characters that fit above two panels; the headings of the page have the whole title."""
+TITLE = 76
+"""Characters that fit above all panels of a row; headings of the page have the whole title."""
 
 Lines = Mapping[str, float]
 """Controllers, and how far down each one's line is."""
@@ -43,7 +43,13 @@ def draw(matches: Sequence[Match]) -> str:
     for block, row in enumerate(blocks):
         row_axes = axes[2 * most * block : 2 * most * (block + 1)]
         for place, match in enumerate(row):
-            _panels(row_axes[2 * place], row_axes[2 * place + 1], match, lines)
+            got, paid = row_axes[2 * place : 2 * place + 2]
+            topology, *about = match.title.split(" · ")
+            fits = textwrap.shorten(
+                ", ".join(about), TITLE // most, placeholder=" …", break_on_hyphens=False
+            )
+            style.titled(got, f"{topology}\n{fits}")
+            _panels(got, paid, match, lines)
         for unused in row_axes[2 * len(row) :]:
             unused.set_visible(False)
         _names(row_axes[0], groups, lines, titles, shown)
@@ -82,8 +88,6 @@ def _lines(groups: Sequence[tuple[str, Sequence[str]]]) -> tuple[Lines, Lines]:
 
 def _panels(got: Axes, paid: Axes, match: Match, lines: Lines) -> None:
     """What was got on the left, what the hosts cost on the right."""
-    topology, *about = match.title.split(" · ")
-    style.titled(got, f"{topology}\n{textwrap.shorten(', '.join(about), TITLE, placeholder=' …')}")
     shown = [standing for standing in match.standings if _is_drawn(standing, match)]
     places = [place_of(standing, match.quality) for standing in shown]
     for standing in shown:
