@@ -34,7 +34,7 @@ from include.advise.outcomes import (
     over_seeds,
     replayed,
 )
-from include.advise.ranking import HIGHER_LOAD, PolicyRow, build_ranking
+from include.advise.ranking import HIGHER_LOAD, PolicyRow, build_ranking, money
 from include.advise.readings import Readings, median_of
 from include.advise.replay import Replayed
 from include.advise.request import FIXED, AdviceRequest
@@ -110,9 +110,9 @@ class Answer:
         more = best.cost_per_month - now.cost_per_month
         share = more / now.cost_per_month
         return (
-            f"As it was run the job costs {now.cost_per_month:,.2f} {self.currency} a month, with "
-            f"{now.share_within:.2%} of the records within {limit}; {best.policy} costs "
-            f"{best.cost_per_month:,.2f} ({more:+,.2f}, {share:+.1%}), with "
+            f"As it was run the job costs {money(now.cost_per_month)} {self.currency} a month, "
+            f"with {now.share_within:.2%} of the records within {limit}; {best.policy} costs "
+            f"{money(best.cost_per_month)} ({money(more, '+')}, {share:+.1%}), with "
             f"{best.share_within:.2%} ({best.share_span})."
         )
 
@@ -141,9 +141,9 @@ class Answer:
             load = f"{self.case.job.known_to_per_s:,.0f} records/s"
             more = f" (above {load}), such as with fewer of them" * (row.to_record == HIGHER_LOAD)
             return (
-                f"{row.policy} may hold {goal} at {row.cost_per_month:,.2f} {self.currency} a "
-                f"month ({row.lowest_cost:,.2f} to {row.highest_cost:,.2f}), which cannot be told "
-                f"from this recording: record {row.to_record}{more}."
+                f"{row.policy} may hold {goal} at {money(row.cost_per_month)} {self.currency} a "
+                f"month ({money(row.lowest_cost)} to {money(row.highest_cost)}), which cannot be "
+                f"told from this recording: record {row.to_record}{more}."
             )
         return ""
 
@@ -168,7 +168,7 @@ class Answer:
         names = "; ".join(f"{row.policy}{'*' * row.guessed}" for row in self.idle)
         at_start = self.case.question.conditions.instances_at_start
         words = {HOLDS: "holds", MISSES: "misses", CANNOT_TELL: "may hold"}
-        held = f"{words[first.holds]} the objective at {first.cost_per_month:,.2f}"
+        held = f"{words[first.holds]} the objective at {money(first.cost_per_month)}"
         return (
             f"{count} {'policy' if count == 1 else 'policies'} never scaled ({names}), but kept "
             f"{at_start} instances from beginning to end, which {held} {self.currency} a month."

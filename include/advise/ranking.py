@@ -67,6 +67,11 @@ class PolicyRow:
         return f"{self.lowest_share:.2%} to {self.highest_share:.2%}"
 
 
+def money(cost: float, sign: str = "") -> str:
+    """A cost for readers: cents only below a thousand."""
+    return f"{cost:{sign},.{2 if abs(cost) < 1000 else 0}f}"
+
+
 def build_ranking(folder: Path) -> int:
     """Write ``folder/staged/advice_ranking.parquet`` and return its rows.
 

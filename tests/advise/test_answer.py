@@ -3,6 +3,7 @@ from __future__ import annotations
 import csv
 import itertools
 import math
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,7 +25,7 @@ from include.advise.case import Case, load_of, seeded
 from include.advise.cluster import ReplayLease, leases_of
 from include.advise.outcomes import outcome, recorded_outcome, replayed
 from include.advise.page import page_of
-from include.advise.ranking import HIGHER_LOAD, PolicyRow
+from include.advise.ranking import HIGHER_LOAD, PolicyRow, money
 from include.advise.replay import ReplayConditions
 from include.advise.request import SUITABLE
 from include.cli.advise import advice_table
@@ -210,6 +211,25 @@ def test_the_page_has_the_ranks_of_the_table_and_says_what_is_known(case: Case) 
     assert "<span>Holds the objective</span><b>cannot tell</b>" in page
     assert "; cheapest with" not in page
     assert "; cheapest with 0 of 2 seeds" in page_of(answer, "told", "pasted")
+
+
+def test_the_figure_of_costs_says_what_its_lines_are_and_the_page_links_its_files(
+    case: Case,
+) -> None:
+    others = [row(f"p{rank}", 3e4 * rank, scalings=9, rank=rank) for rank in range(2, 9)]
+    first = row("hpa, CPU 50 %", 100.0, scalings=9)
+    page = page_of(answered(case, first, *others), "told", "pasted")
+    assert {">objective</text>", ">bound</text>"} <= set(re.findall(r">[a-z]+</text>", page))
+    assert {"advice_ranking.csv", "configuration.txt"} == set(
+        re.findall(r'<a href="([^"]+)"', page)
+    )
+    ranks = re.findall(r"<text [^>]*font-size: 8px[^>]*>(\d)</text>", page)
+    assert sorted(ranks)[1:] == [str(rank) for rank in range(1, 9)], "behind the job as it was"
+
+
+def test_costs_have_cents_below_a_thousand_only() -> None:
+    assert [money(cost) for cost in (532.614, 1234.56, -9855.2)] == ["532.61", "1,235", "-9,855"]
+    assert money(12.5, "+") == "+12.50"
 
 
 def test_two_recordings_that_say_the_opposite_of_a_policy_say_so(case: Case) -> None:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from include.model.errors import SpecError, unknown_name
 from include.results.reports.figures import style
+from include.results.reports.figures.names import Box, box_of, covered, outside
 from include.results.reports.figures.tournament import COLOURS, COST, unbeaten
 from include.results.reports.statistics import half_interval
 from include.results.reports.tournament import (
@@ -190,21 +191,18 @@ def _names(axis: Axes, points: Sequence[Point]) -> None:
     to_points = 72 / axis.figure.dpi
     at = [tuple(axis.transData.transform((p.cost, p.drawn_late)) * to_points) for p in points]
     marks = np.array([(x - 4, y - 4, x + 4, y + 4) for x, y in at] + _along(points, at))
-    panel = np.array(axis.get_window_extent().extents) * to_points
+    panel = tuple(np.array(axis.get_window_extent().extents) * to_points)
     boxes = [
-        np.array([_box(at[k], point.name, place) for place in _PLACES])
+        np.array([box_of(at[k], point.name, place, _FONT) for place in _PLACES])
         for k, point in enumerate(points)
     ]
-    covered = [
-        _met(own, marks) + 4 * ((own[:, 2:] - own[:, :2]).prod(axis=1) - _met(own, panel[None]))
-        for own in boxes
-    ]  # what is not on its panel may be cut
+    costs = [covered(own, marks) + 4 * outside(own, panel) for own in boxes]
     places = [point.place for point in points]
     order = sorted(range(len(points)), key=lambda k: (not unbeaten(places[k], places), k))
     chosen: dict[int, int] = {}
     for k in order * _ROUNDS:
         others = [boxes[other][place] for other, place in chosen.items() if other != k]
-        met = covered[k] + 2 * _met(boxes[k], np.array(others).reshape(-1, 4))
+        met = costs[k] + 2 * covered(boxes[k], np.array(others).reshape(-1, 4))
         chosen[k] = int(met.argmin())
     for k in order:
         point = points[k]
@@ -219,9 +217,6 @@ def _names(axis: Axes, points: Sequence[Point]) -> None:
         )  # fmt: skip
 
 
-Box = tuple[float, float, float, float]
-
-
 def _along(points: Sequence[Point], at: Sequence[tuple[float, ...]]) -> list[Box]:
     """Small boxes along the lines that join the variants of a controller."""
     boxes = []
@@ -231,19 +226,3 @@ def _along(points: Sequence[Point], at: Sequence[tuple[float, ...]]) -> list[Box
             along = [(x + (x2 - x) * i / steps, y + (y2 - y) * i / steps) for i in range(steps)]
             boxes += [(a - 1, b - 1, a + 1, b + 1) for a, b in along]
     return boxes
-
-
-def _box(at: tuple[float, ...], name: str, place: tuple[int, int, str]) -> Box:
-    """Where a name would be; its letters are some 0.6 as wide as high."""
-    right, up, side = place
-    width = 0.6 * _FONT * len(name)
-    left = at[0] + right - {"left": 0.0, "center": width / 2, "right": width}[side]
-    return left - 1, at[1] + up - 2, left + width + 1, at[1] + up + _FONT
-
-
-def _met(boxes: FloatArray, others: FloatArray) -> FloatArray:
-    """By box the area that others cover, added up."""
-    ends = np.minimum(boxes[:, None, 2:], others[None, :, 2:])
-    sides = np.maximum(0.0, ends - np.maximum(boxes[:, None, :2], others[None, :, :2]))
-    covered: FloatArray = sides.prod(axis=2).sum(axis=1)
-    return covered
