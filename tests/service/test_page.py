@@ -71,6 +71,9 @@ def test_a_page_without_a_reading_says_so() -> None:
     page = page_of(ShadowStatus("orders", "http://h", 15, trouble="nobody is there"), 1.8e9)
     Nested(page)
     assert "No reading yet: nobody is there" in page
+    assert "<svg" not in page, "no figure of nothing"
+    assert "No controller has decided yet." in page
+    assert "Decisions" not in page
 
 
 def test_the_page_says_what_is_what_each_would_and_why(status: ShadowStatus) -> None:
