@@ -108,6 +108,8 @@ def test_the_parts_of_the_cost_have_a_section_once_they_are_known(
     assert section.count("<svg") == 1
     assert ">70.0</text>" in section
     assert all(f">{label}</text>" in section for label, _ in PARTS.values())
+    assert all(f"<dt>{label}</dt><dd>" in section for label, _ in PARTS.values())
+    assert "There are rows once <code>tidebench bound FOLDER</code>" in " ".join(section.split())
     assert '<td class="n">25.00</td><td class="n">10.00</td><td class="n">5.00</td>' in section
     assert f"1 of 2 runs have no parts, for one of the reasons above: {other}." in section
     restage(folder, "cost_parts", [

@@ -168,6 +168,7 @@ def _bill(tables: Mapping[str, Sequence[Row]]) -> dict[str, Any] | None:
         "rows": rows,
         "columns": [*schema_of("cost_parts_means").column_names],
         "figure": Markup(bill.draw(rows)),
+        "parts": {column: name for column, (name, _) in bill.PARTS.items()},
         "without": [row["run"] for row in tables["runs"] if row["run"] not in with_parts],
     }
 

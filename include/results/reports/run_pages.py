@@ -6,6 +6,7 @@ run, or a folder on a disk.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from operator import itemgetter
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from include.model.compliance import in_words
 from include.model.errors import command
@@ -38,7 +39,13 @@ def templates() -> Environment:
     """Those of the pages; whatever is put into one is escaped."""
     environment = templates_in(Path(__file__).parent)
     environment.globals.update(command=command)
+    environment.filters["with_code"] = with_code
     return environment
+
+
+def with_code(text: str) -> Markup:
+    """Text of a schema as HTML, with what stands in backticks as code."""
+    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(text))))
 
 
 def on_first_page(runs: Sequence[Row]) -> Sequence[Row]:
