@@ -14,6 +14,8 @@ from include.results.templates import templates_in
 
 SHOWN_DIGITS = 4
 TINY = 1e-4
+MOST_OPEN = 60
+"""Rows of a table that is not folded away, where a study has no sections of its own."""
 _OF_A_CLAIM = ("id", "section", "claim", "apart", "because")
 """What the page says of a claim once, or beside whether it holds."""
 _BY_THE_SOURCE = "counted apart: the source's own figures say otherwise"
@@ -110,7 +112,12 @@ def _tiles(results: StudyResults) -> Iterator[Tile]:
 
 def _sections(results: StudyResults, provenance: Rows) -> Iterator[PageSection]:
     yield from results.sections or (
-        PageSection(name=name, title=name.replace("_", " ").capitalize(), rows=rows)
+        PageSection(
+            name=name,
+            title=name.replace("_", " ").capitalize(),
+            rows=rows,
+            folded=len(rows) > MOST_OPEN,
+        )
         for name, rows in results.tables.items()
         if name != "claims" and rows
     )

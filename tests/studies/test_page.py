@@ -62,6 +62,12 @@ def test_the_page_shows_claims_tables_and_errata():
     assert "8.123" in text
 
 
+def test_a_long_table_is_folded_away():
+    tables = {"claims": RESULTS.claims, "cells": [{"mean": float(k)} for k in range(61)]}
+    assert "<summary>61 rows</summary>" in page(StudyResults(tables=tables))
+    assert "<summary>" not in page(RESULTS)
+
+
 def test_every_table_and_file_is_linked():
     files = ["claims.csv", "manifest.json", "results.csv"]
     links = re.findall(r'href="([^#"]+)"', page(RESULTS, files))

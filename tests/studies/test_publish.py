@@ -129,7 +129,7 @@ def test_a_study_goes_from_its_runs_through_tables_and_gates_to_its_page(
     assert (folder / "data_docs" / "verdict.json").is_file()
     assert (folder / "published" / "order.csv").is_file()
     page = (folder / "published" / "report.html").read_text()
-    assert "with seeds 5" in page
+    assert "with seed 5, and" in page
     assert "✓ holds" in page
     assert (tmp_path / "results.db").is_file()
 
