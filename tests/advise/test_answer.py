@@ -223,6 +223,7 @@ def test_the_figure_of_costs_says_what_its_lines_are_and_the_page_links_its_file
     assert {"advice_ranking.csv", "configuration.txt"} == set(
         re.findall(r'<a href="([^"]+)"', page)
     )
+    assert "<tr><th>" not in page.replace("<thead><tr><th>", ""), "policies stay where one scrolls"
     ranks = re.findall(r"<text [^>]*font-size: 8px[^>]*>(\d)</text>", page)
     assert sorted(ranks)[1:] == [str(rank) for rank in range(1, 9)], "behind the job as it was"
 
