@@ -223,6 +223,22 @@ class FreeCapacities(MutableMapping[str, FreeCapacity]):
         place = int(left.argmax())
         return self._hosts[place] if left[place] > -np.inf else None
 
+    def without_place(self, operators: Iterable[Operator], leaving: str) -> int:
+        """How many instances, one after the other, fit on no host that is up, but for one.
+
+        Each takes room on every host where it fits.
+        """
+        left = self._numbers[2:4].copy()
+        left[:, self._places_that_boot()] = -1.0
+        left[:, self.place[leaving]] = -1.0
+        without = 0
+        for op in operators:
+            needs = np.array([[op.cpu_cores], [op.memory_mb]])
+            fits = (left / needs >= 1).all(axis=0)
+            left[:, fits] -= needs
+            without += not fits.any()
+        return without
+
     def _fits(self, op: Operator) -> NDArray[np.bool_]:
         fits: NDArray[np.bool_] = (self._numbers[2] / op.cpu_cores >= 1) & (
             self._numbers[3] / op.memory_mb >= 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 
 import numpy as np
 from msgspec import structs
@@ -79,6 +80,7 @@ def in_source(operator: str) -> str:
     return NAMES_IN_SOURCE.get(operator, operator)
 
 
+@cache
 def bucket(name: str) -> int:
     """Where a Java ``HashMap`` of few entries keeps a string: it lists them in this order."""
     code = 0
@@ -348,12 +350,8 @@ class BtuRuntime(BtuBased):
         An instance takes room on every host where it fits, as the inner loop does not end, and
         those that were just stopped want a place, too.
         """
-        rooms = [room for room in plan.free.values() if room.up and room.host != host.host]
-        left, without = [room.left for room in rooms], 0
-        for op in (plan.operator(each.operator) for each in plan.was_on_host(host.host)):
-            fits = [each.fits(op) for each in left]
-            left = [each.less(op) if fit else each for each, fit in zip(left, fits, strict=True)]
-            without += not any(fits)
+        moving = (plan.operator(each.operator) for each in plan.was_on_host(host.host))
+        without = plan.free.without_place(moving, leaving=host.host)
         if not without:
             return True
         utilities = spare(plan)
