@@ -34,7 +34,8 @@ class Scripts:
         port, commands = free_port(), folder / "commands"
         commands.mkdir()
         registry = REGISTRY.format(python=sys.executable, port=port)
-        stand_ins = {"id": "#!/bin/sh\necho 0\n", "ip": "#!/bin/sh\n", "docker-registry": registry}
+        stand_ins = dict.fromkeys(("ip", "dockerd", "nsenter"), "#!/bin/sh\n")
+        stand_ins |= {"id": "#!/bin/sh\necho 0\n", "docker-registry": registry}
         for name, text in stand_ins.items():
             (commands / name).write_text(text)
             (commands / name).chmod(0o755)
