@@ -111,7 +111,7 @@ def compared(database_url: str, root: Path, chosen: Sequence[str], by: str) -> M
     sections = {
         "What was run": over_cases(_given(name, runs) for name in GIVEN),
         "What came of it": first,
-        "More of what came of it": others,
+        "More outcomes": others,
         "Scaling": over_cases(
             line for line in _lines("scaling_total", tables_by_run) if line.name not in FIRST
         ),
