@@ -113,6 +113,28 @@ def test_a_seed_of_0_is_shown(tmp_path: Path) -> None:
     assert given["seed"] == ("0",)
 
 
+def test_a_duration_is_called_as_in_reports_and_found_by_either_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(render, "airflow_url", str)
+    monkeypatch.setattr(render, "environment", render.environment.__wrapped__)
+    url = f"sqlite:///{tmp_path / 'results.db'}"
+    rows = {name: tables_of("long")[name] for name in ("runs", *TABLES)}
+    rows["runs"][0]["conditions"] = "duration_min=30, max_hosts=8"
+    with sent_rows(url, Publication(experiment="one", edition="1", checks=1), rows):
+        pass
+    rights = dict.fromkeys(("may_label", "may_run_matrix", "may_remove"), False)
+    for text, found in (("duration_min=30", True), ("30 min", True), ("31 min", False)):
+        content = runs_list(url, tmp_path, Query(text=text))
+        page = render.render("list", {**content, **rights, "under_way": []})
+        assert ("<small>30 min, max_hosts=8</small>" in page) is found
+    sections: Any = compared(url, tmp_path, ["one/long"], "")["sections"]
+    given = {line.name: line.values for line in sections["What was run"]["equal"]}
+    assert given["conditions"] == ("30 min, max_hosts=8",)
+    runs = [run(1), run(1, conditions="duration_min=30")]
+    assert labels_of(cases_of(runs, BY_RUN))[1] == "btu · 30 min · seed 1"
+
+
 def test_the_list_is_sorted_end_to_end_and_earlier_runs_have_a_dash(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from include.results.reports.tournament import controller_name
+from include.results.reports.tournament import controller_name, in_title
 from include.results.tables.staged import gathered
 
 SAME = (
@@ -69,4 +69,4 @@ def labels_of(cases: Sequence[SeedCase]) -> list[str]:
 
 
 def _words(name: str, value: Any) -> str:
-    return f"BTU {value:g}" if name == "btu_min" else str(value)
+    return f"BTU {value:g}" if name == "btu_min" else in_title(str(value))

@@ -13,6 +13,7 @@ from fastapi import HTTPException
 from include.model.compliance import in_words
 from include.results.reports.results import Row, read_runs
 from include.results.reports.statistics import Mean, mean_of
+from include.results.reports.tournament import in_title
 from include.results.tables.catalogue import Column, schema_of
 from tidebench.page.better import as_mean, direction_of, verdict_of
 from tidebench.page.cases import BY_CASE, BY_RUN, SeedCase, cases_of, labels_of, way_of
@@ -226,11 +227,13 @@ def _keyed(rows: Sequence[Row], key: str) -> Mapping[str, Row]:
 def _given(name: str, runs: Sequence[Row]) -> Line:
     """What was asked for is shown as it was, neither rounded nor as a mean."""
     line = _line_of(runs, EXPERIMENT if name == "experiment" else schema_of("runs").column(name))
-    values = tuple(
-        f"{value:g}" if isinstance(value, float) else "-" if value in (None, "") else str(value)
-        for value in line.values
-    )
-    return replace(line, decimals=None, values=values)
+    return replace(line, decimals=None, values=tuple(_as_given(value) for value in line.values))
+
+
+def _as_given(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:g}"
+    return "-" if value in (None, "") else in_title(str(value))
 
 
 def _line_of(rows: Sequence[Row], column: Column) -> Line:

@@ -11,6 +11,7 @@ from typing import Any
 from jinja2 import Environment
 
 from include.results.reports.statistics import Mean
+from include.results.reports.tournament import in_title
 from include.results.templates import templates_in
 from tidebench.links import PREFIX, airflow_url
 
@@ -39,7 +40,7 @@ def environment() -> Environment:
     """The templates, with what all of them use."""
     templates = templates_in(Path(__file__).parent / "templates")
     templates.globals.update(airflow=airflow_url(""), home=home())
-    templates.filters.update(number=number, difference=difference, when=when)
+    templates.filters.update(number=number, difference=difference, when=when, in_title=in_title)
     return templates
 
 
