@@ -94,6 +94,11 @@ def test_units_are_those_of_the_mapping_or_of_names(tmp_path: Path) -> None:
     assert "rate_per_s is a, divided by 60: it is in per_min" in found.notes
 
 
+def test_a_column_that_is_called_as_what_it_is_needs_no_note(tmp_path: Path) -> None:
+    found = read(tmp_path, "time_s,rate_per_s,lag\n0,1,2\n15,2,3\n")
+    assert found.notes[1:] == ("lag_items is lag",)
+
+
 @pytest.mark.parametrize(
     ("first", "second", "mapping"),
     [

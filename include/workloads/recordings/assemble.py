@@ -159,7 +159,7 @@ def _recording(
     began_s = float(times.seconds[0])
     times_s = times.seconds - began_s
     readings = {read.signal: _converted(read, times_s, values[read.signal]) for read in reads}
-    origins = [said(read) for read in reads]
+    origins = [sentence for read in reads if (sentence := said(read))]
     for signal, converted in readings.items():
         absent = int(np.isnan(converted).sum())
         if absent:

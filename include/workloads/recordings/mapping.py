@@ -174,7 +174,8 @@ def with_unit(read: Reads, name: str, problems: list[str], *, is_counter: bool =
 
 
 def said(read: Reads) -> str:
-    """The sentence of the notes that says what was mapped and converted."""
+    """The sentence of the notes that says what was mapped and converted; empty where a column is
+    called as what it is."""
     unit = read.unit
     if not unit and len(UNITS[read.signal]) > 1:
         usual = next(iter(UNITS[read.signal]))
@@ -183,5 +184,5 @@ def said(read: Reads) -> str:
         return f"{read.signal} is what {read.column} grew by, per second"
     divisor = UNITS[read.signal].get(unit, 1.0)
     if divisor == 1:
-        return f"{read.signal} is {read.column}"
+        return f"{read.signal} is {read.column}" if read.column != read.signal else ""
     return f"{read.signal} is {read.column}, divided by {divisor:g}: it is in {unit}"
