@@ -34,7 +34,7 @@ from include.advise.outcomes import (
     over_seeds,
     replayed,
 )
-from include.advise.ranking import HIGHER_LOAD, PolicyRow, build_ranking, money
+from include.advise.ranking import HIGHER_LOAD, PolicyRow, build_ranking, money, percent
 from include.advise.readings import Readings, median_of
 from include.advise.replay import Replayed
 from include.advise.request import FIXED, AdviceRequest
@@ -111,9 +111,9 @@ class Answer:
         share = more / now.cost_per_month
         return (
             f"As it was run the job costs {money(now.cost_per_month)} {self.currency} a month, "
-            f"with {now.share_within:.2%} of the records within {limit}; {best.policy} costs "
-            f"{money(best.cost_per_month)} ({money(more, '+')}, {share:+.1%}), with "
-            f"{best.share_within:.2%} ({best.share_span})."
+            f"with {percent(now.share_within)} of the records within {limit}; {best.policy} costs "
+            f"{money(best.cost_per_month)} ({money(more, '+')}, {100 * share:+.1f} %), with "
+            f"{percent(best.share_within)} ({best.share_span})."
         )
 
     @property
@@ -124,7 +124,8 @@ class Answer:
         if best is None or not others:
             return ""
         rivals = "; ".join(
-            f"{row.policy} ({row.cost_per_month / best.cost_per_month - 1:+.1%})" for row in others
+            f"{row.policy} ({100 * (row.cost_per_month / best.cost_per_month - 1):+.1f} %)"
+            for row in others
         )
         advice = "choose by scalings and worst hour, or ask again with more seeds"
         return f"With other seeds the cheapest is {rivals}: {advice}."

@@ -27,6 +27,8 @@ SAME_COST = 1.01
 recording on which 0.02 % of cost decided."""
 HIGHER_LOAD = "a higher load of each instance"
 """What a row says is to be recorded."""
+KNOWN = 0.01
+"""Shares within a narrower range have two decimals of a percent, others one."""
 DECIMALS = 9
 """Costs that differ by less are the same: that is the order in which they were added up."""
 
@@ -63,8 +65,15 @@ class PolicyRow:
 
     @property
     def share_span(self) -> str:
-        """From what to what the share within the limit may be."""
-        return f"{self.lowest_share:.2%} to {self.highest_share:.2%}"
+        """From what to what the share within the limit may be; hundredths of a percent only where
+        it is known to a percent."""
+        decimals = 2 if self.highest_share - self.lowest_share < KNOWN else 1
+        return f"{percent(self.lowest_share, decimals)} to {percent(self.highest_share, decimals)}"
+
+
+def percent(share: float, decimals: int = 2) -> str:
+    """A share for readers, without zeros at its end: ``98.85 %``, ``22 %``."""
+    return f"{round(100 * share, decimals):g} %"
 
 
 def money(cost: float, sign: str = "") -> str:

@@ -318,8 +318,8 @@ def advice_table(answer: Answer) -> str:
     lines += [
         f"{row.policy:<{longest}} {row.holds + '*' * row.guessed:>12} "
         f"{row.cost_per_month:>{wide},.2f} {row.cost_span:>16} {row.regret:>8.2f} "
-        f"{row.share_within:>8.2%} {row.share_span:>18} "
-        f"{row.worst_hour_share:>11.2%} {row.scalings_per_day:>13.0f}"
+        f"{100 * row.share_within:>6.2f} % {row.share_span:>18} "
+        f"{100 * row.worst_hour_share:>9.2f} % {row.scalings_per_day:>13.0f}"
         for row in (answer.as_run, *answer.rows)
     ]
     return "\n".join([*lines, *answer.notes])

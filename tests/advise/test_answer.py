@@ -183,7 +183,7 @@ def test_where_seeds_disagree_the_others_are_named_with_what_they_cost(case: Cas
     answer = answered(case, row("hpa, CPU 50 %", 100.0, won=0.5), row("tide", 102.0, won=0.5))
 
     for text in (advice_table(answer), page_of(answer, "told", "pasted").replace("&#43;", "+")):
-        assert "With other seeds the cheapest is tide (+2.0%): choose by scalings" in text
+        assert "With other seeds the cheapest is tide (+2.0 %): choose by scalings" in text
 
 
 def test_the_first_policy_is_told_beside_the_job_as_it_was_run(case: Case) -> None:
@@ -192,8 +192,8 @@ def test_the_first_policy_is_told_beside_the_job_as_it_was_run(case: Case) -> No
     answer = replace(answer, as_run=replace(answer.as_run, share_within=0.9385))
 
     assert answer.trade == (
-        "As it was run the job costs 100.00 cost units a month, with 93.85% of the records within "
-        "1 s; hpa, CPU 50 % costs 110.00 (+10.00, +10.0%), with 95.00% (95.00% to 95.00%)."
+        "As it was run the job costs 100.00 cost units a month, with 93.85 % of the records within "
+        "1 s; hpa, CPU 50 % costs 110.00 (+10.00, +10.0 %), with 95 % (95 % to 95 %)."
     )
     for text in (advice_table(answer), page_of(answer, "told", "pasted").replace("&#43;", "+")):
         assert answer.trade in text
@@ -241,8 +241,8 @@ def test_two_recordings_that_say_the_opposite_of_a_policy_say_so(case: Case) -> 
 
     assert contradictions(answer, answer) == contradictions(answer, unsure) == []
     (told,) = contradictions(answer, opposite)
-    assert "the opposite of hpa, CPU 50 %: it holds the objective (95.00% to 95.00%)" in told
-    assert "it misses the objective (50.00% to 60.00%)" in told
+    assert "the opposite of hpa, CPU 50 %: it holds the objective (95 % to 95 %)" in told
+    assert "it misses the objective (50 % to 60 %)" in told
     assert contradictions(opposite, answer) != []
     said_so = replace(answer, against=(told,))
     assert told in advice_table(said_so)

@@ -125,3 +125,18 @@ def test_missing_and_foreign_rows_are_told(tmp_path: Path) -> None:
     write_json(tmp_path / "measurements" / "000.json", [{"policy": "a", "price": 1}])
     with pytest.raises(StoreError, match="is of another version"):
         build_ranking(tmp_path)
+
+
+def test_a_range_of_shares_has_no_more_digits_than_are_known() -> None:
+    rows = ranked(
+        [
+            row(0, "narrow", 90, 0.9886, known_share=0.9885, possible_share=0.9887),
+            row(1, "wide", 60, 0.9, known_share=0.22, possible_share=1.0),
+            row(2, "between", 50, 0.9, known_share=0.7849, possible_share=0.95),
+        ]
+    )
+    assert {one.policy: one.share_span for one in rows} == {
+        "narrow": "98.85 % to 98.87 %",
+        "wide": "22 % to 100 %",
+        "between": "78.5 % to 95 %",
+    }
