@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
+from math import floor, inf, log10
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,7 +14,11 @@ from include.results.tables.staged import Rows
 from include.results.templates import templates_in
 
 SHOWN_DIGITS = 4
+LEAST_DIGITS = 2
+"""Of the smallest number of a column, as long as `MOST_DECIMALS` have room for them."""
+MOST_DECIMALS = 3
 TINY = 1e-4
+LARGE = 1000
 MOST_OPEN = 60
 """Rows of a table that is not folded away, where a study has no sections of its own."""
 _OF_A_CLAIM = ("id", "section", "claim", "apart", "because")
@@ -81,7 +86,8 @@ def render_page(
     ``files`` lie beside it.
     """
     templates = templates_in(_HERE, _HERE.parent / "results" / "reports")
-    templates.filters |= {"columns": filled_columns, "shown": shown, "ranges": ranges}
+    templates.filters |= {"columns": filled_columns, "decimals": decimals_of}
+    templates.filters |= {"shown": shown, "ranges": ranges}
     claims = results.claims
     return templates.get_template("page.html.j2").render(
         origin=origin,
@@ -165,9 +171,35 @@ def ranges(seeds: str) -> str:
     return ", ".join(parts)
 
 
-def shown(value: Any) -> str:
-    """One cell for readers: four digits that count, two of what is tiny, an empty cell for what is
-    not known."""
+def decimals_of(rows: Rows) -> dict[str, int]:
+    """The decimals that all fractions of a column are shown with, by column: four digits of the
+    largest count, two of the smallest where few decimals do. None are zeros in every row.
+
+    A column whose largest is a thousand or more has none of its own: it mixes quantities.
+    """
+    decimals = {}
+    for name in rows[0]:
+        values = [abs(row[name]) for row in rows if isinstance(row[name], float)]
+        values = [value for value in values if TINY <= value < inf]
+        if values and max(values) < LARGE:
+            least = min(LEAST_DIGITS - _digits(min(values)), MOST_DECIMALS)
+            most = max(SHOWN_DIGITS - _digits(max(values)), least)
+            decimals[name] = max(len(_decimals(f"{value:.{most}f}")) for value in values)
+    return decimals
+
+
+def _decimals(text: str) -> str:
+    return text.rstrip("0").partition(".")[2]
+
+
+def _digits(value: float) -> int:
+    """How many digits are before the point; of 0.05 it is -1."""
+    return floor(log10(value)) + 1
+
+
+def shown(value: Any, decimals: int | None = None) -> str:
+    """One cell for readers: so many decimals, or four digits that count, two of what is tiny, an
+    empty cell for what is not known."""
     if value is None or value == "":
         return ""
     if isinstance(value, bool):
@@ -175,7 +207,9 @@ def shown(value: Any) -> str:
     if isinstance(value, float):
         if 0 < abs(value) < TINY:
             return f"{value:.1e}"
-        return f"{value:.{SHOWN_DIGITS}g}" if abs(value) < 1000 else f"{value:,.0f}"
+        if decimals is not None:
+            return f"{value:z.{decimals}f}"
+        return f"{value:.{SHOWN_DIGITS}g}" if abs(value) < LARGE else f"{value:,.0f}"
     return str(value)
 
 

@@ -13,6 +13,7 @@ from include.studies.page import (
     PageSection,
     StudyResults,
     Tile,
+    decimals_of,
     in_words,
     ranges,
     render_page,
@@ -86,6 +87,27 @@ def test_cells_for_readers():
     assert [shown(value) for value in (None, "", 0.123456, 53800.4, 3, "x", -1.234e-42)] == [
         "", "", "0.1235", "53,800", "3", "x", "-1.2e-42",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("values", "cells"),
+    [
+        ([8.123456, 12.3, 100.0], ["8.1", "12.3", "100.0"]),
+        ([0.98123, 53800.4], ["0.9812", "53,800"]),
+        ([3.0, 40.0, None], ["3", "40", ""]),
+        ([-0.0, 0.00123456, 0.5, 1e-42], ["0.0000", "0.0012", "0.5000", "1.0e-42"]),
+        ([0.000123456], ["0.0001235"]),
+        ([0.0123, 45.6789], ["0.012", "45.679"]),
+        ([float("inf"), 2.5, 7], ["inf", "2.5", "7"]),
+        (["x", True], ["x", "yes"]),
+    ],
+)
+def test_fractions_of_a_column_have_the_same_decimals(values, cells):
+    rows = [{"mean": value} for value in values]
+    decimals = decimals_of(rows).get("mean")
+    assert [shown(value, decimals) for value in values] == cells
+    table = page(StudyResults(tables={"claims": RESULTS.claims, "cells": rows}))
+    assert all(f">{cell}</td>" in table for cell in cells)
 
 
 def test_seeds_that_follow_each_other_are_a_range():
