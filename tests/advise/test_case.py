@@ -56,11 +56,11 @@ def request_(tmp_path: Path) -> AdviceRequest:
             ["none.csv", "'fast'", "'gold'", "per_host", "seeds", "Did you mean 'hpa'",
              "mine:Own cannot be imported"],
         ),
-        ({"columns": "speed=x", "objective": "soon"}, ["'speed'", "'soon'", "columns are: time_s"]),
+        ({"columns": "speed=x", "objective": "soon"}, ["'speed'.*columns are: time_s", "'soon'"]),
         ({"columns": "time", "edges": "a>b"}, ["'time' maps nothing"]),
         (
             {"columns": "time=when", "edges": "a>b"},
-            ["no column 'when' for time", "columns are: time_s"],
+            ["no column 'when' for time.*columns are: time_s"],
         ),
         ({"recording": "none.csv", "edges": "a>b"}, ["there is no file none.csv"]),
         ({"platform": "esc"}, ["unknown platform 'esc'. Did you mean 'ecs'"]),

@@ -375,6 +375,16 @@ def test_what_cannot_be_read_is_told(
         read_operators(wide(tmp_path / "a.csv", columns), mapping)
 
 
+@pytest.mark.parametrize("mapping", [{"busy": "x", "in": "y"}, {"bussy": "x", "time": "at"}])
+def test_columns_of_operators_are_listed_beside_two_problems(
+    tmp_path: Path, mapping: dict[str, str]
+) -> None:
+    told = problems_told(read_operators, wide(tmp_path / "a.csv", WIDE), mapping)
+    assert len(told) == 2
+    assert "the columns are" not in told[0]
+    assert told[1].endswith(f"(the columns are: {', '.join(WIDE.split(','))})")
+
+
 WHOLE = operator_rows()
 NOTHING_OVER_A = [re.sub(r"^(\d+),a,([\d.]+),[\d.]+,", r"\1,a,\2,0,", line) for line in WHOLE]
 

@@ -205,6 +205,21 @@ def test_all_problems_are_told_at_once(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
+def test_what_columns_there_are_is_told_and_is_no_problem_of_its_own(tmp_path: Path) -> None:
+    file = tmp_path / "a.csv"
+    file.write_text("\n".join([RATE, "0,1", "15,2"]))
+    assert problems_told(read_recording, str(file), {"lag": "lags", "latency": "x@s"}) == [
+        "there is no column 'lags' for lag",
+        "there is no column 'x' for latency (the columns are: time_s, rate_per_s)",
+    ]
+    up = tmp_path / "a.json"
+    up.write_bytes(answer([series("1", "2", __name__="up")]))
+    assert problems_told(read_recording, str(up), {"rate": "down", "lag": "off"}) == [
+        "rate=down: there is no such series",
+        "lag=off: there is no such series (the series are: up)",
+    ]
+
+
 def test_ten_problems_are_shown_and_the_others_counted(tmp_path: Path) -> None:
     file = tmp_path / "a.csv"
     signals = ["arrivals", "rate", "lag", "latency_s", "cpu", "instances"]

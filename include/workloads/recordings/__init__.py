@@ -11,10 +11,10 @@ import numpy as np
 
 from include.model.errors import SpecError
 from include.workloads.recordings.assemble import Sheet, assemble, sorted_by_time
-from include.workloads.recordings.csv_cells import shortened
+from include.workloads.recordings.csv_cells import shortened, with_hint
 from include.workloads.recordings.files import read_file
 from include.workloads.recordings.folder import JOB, MAPPING, is_recorded, slots_each
-from include.workloads.recordings.mapping import choose, parse_mapping
+from include.workloads.recordings.mapping import choose, listed_names, parse_mapping
 from include.workloads.recordings.recording import SIGNALS, Recording, evenly, filled
 from include.workloads.recordings.series import joined, sheet_of
 from include.workloads.recordings.server import is_server, read_server
@@ -51,7 +51,8 @@ def read_recording(
         return assemble(name, *sheet_of(name, content, mapping))
     reads, problems = choose(content.columns, mapping)
     if problems:
-        raise SpecError(name, shortened(problems))
+        hint = f"the columns are: {listed_names(content.columns)}"
+        raise SpecError(name, with_hint(shortened(problems), hint))
     return assemble(name, sorted_by_time(content, reads) if sort else content, reads)
 
 

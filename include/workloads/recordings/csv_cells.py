@@ -69,3 +69,8 @@ def shortened(problems: Iterable[str]) -> list[str]:
     listed = list(problems)
     more = len(listed) - MOST_SHOWN
     return listed if more <= 0 else [*listed[:MOST_SHOWN], f"and {more} more problems like these"]
+
+
+def with_hint(problems: Sequence[str], hint: str) -> list[str]:
+    """The problems, of which the last ends with what helps with any of them."""
+    return [*problems[:-1], f"{problems[-1]} ({hint})"]

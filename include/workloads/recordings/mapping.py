@@ -141,8 +141,6 @@ def choose(names: Sequence[str], mapping: Mapping[str, str]) -> tuple[list[Reads
     if all(one.signal == TIME for one in reads):
         ways = ", ".join(f"{alias}=COLUMN" for alias in ALIASES if alias != TIME)
         problems.append(f"no column is known as something that is read; write one of {ways}")
-    if problems:
-        problems.append(f"the columns are: {listed_names(names)}")
     return reads, problems
 
 

@@ -21,7 +21,14 @@ from include.workloads.recordings.assemble import (
     order_problems,
     sorted_by_time,
 )
-from include.workloads.recordings.csv_cells import Place, negatives, numbers, places, shortened
+from include.workloads.recordings.csv_cells import (
+    Place,
+    negatives,
+    numbers,
+    places,
+    shortened,
+    with_hint,
+)
 from include.workloads.recordings.files import read_file
 from include.workloads.recordings.folder import OPERATORS, is_recorded
 from include.workloads.recordings.mapping import TIME, Reads, asked_reads, listed_names
@@ -96,8 +103,8 @@ def _of_columns(
     if by not in sheet.cells and OPERATOR in mapping:
         problems.append(f"there is no column {by!r} for operator")
     if problems:
-        problems.append(f"the columns are: {listed_names(sheet.columns)}")
-        raise SpecError(name, shortened(problems))
+        hint = f"the columns are: {listed_names(sheet.columns)}"
+        raise SpecError(name, with_hint(shortened(problems), hint))
     sheet.require_rows(name)
     if sort:
         others = [Reads(OPERATOR, one, "", asked=True) for one in sheet.columns if one != time]
@@ -137,8 +144,8 @@ def _recording(
             placed[step[rows]] = values[rows] / divisor
     if not readings and not problems:
         how = "name columns such as busy_share[OPERATOR], or map operator=COLUMN"
-        problems.append(f"no column names an operator; {how}")
-        problems.append(f"the columns are: {listed_names(sheet.columns)}")
+        hint = f"the columns are: {listed_names(sheet.columns)}"
+        problems += with_hint([f"no column names an operator; {how}"], hint)
     if problems:
         raise SpecError(name, shortened(problems))
     return OperatorRecording(name=name, times_s=times_s - times_s[0], readings=readings)
@@ -197,10 +204,13 @@ def _found(
         matches = {column: _NAMED.fullmatch(column) for column in columns}
         stems = {one: (of[1].strip(), of[2].strip()) for one, of in matches.items() if of}
     known = {stem for stem, _ in stems.values()}
-    for kind, (stem, _) in wanted.items():
-        if stem not in known:
-            problem = f"{kind}={stem}: there is no column {stem}" + "[OPERATOR]" * (not of_rows)
-            problems += [problem, f"the columns are: {listed_names(columns)}"]
+    missing = [
+        f"{kind}={stem}: there is no column {stem}" + "[OPERATOR]" * (not of_rows)
+        for kind, (stem, _) in wanted.items()
+        if stem not in known
+    ]
+    if missing:
+        problems += with_hint(missing, f"the columns are: {listed_names(columns)}")
     for column, (stem, operator) in stems.items():
         if not (operator or of_rows):
             problems.append(f"{column} names no operator; write it between the brackets")

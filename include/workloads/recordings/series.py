@@ -11,7 +11,7 @@ import pandas as pd
 
 from include.model.errors import SpecError
 from include.workloads.recordings.assemble import Sheet
-from include.workloads.recordings.csv_cells import shortened
+from include.workloads.recordings.csv_cells import shortened, with_hint
 from include.workloads.recordings.mapping import TIME, Reads, asked_reads, choose, with_unit
 
 CLOCK = "timestamp"
@@ -63,7 +63,7 @@ def sheet_of(
     if problems:
         listed = ", ".join(str(samples) for samples in series[:_MOST_NAMED])
         more = f" and {len(series) - _MOST_NAMED} more" if len(series) > _MOST_NAMED else ""
-        raise SpecError(name, shortened([*problems, f"the series are: {listed}{more}"]))
+        raise SpecError(name, with_hint(shortened(problems), f"the series are: {listed}{more}"))
     return joined(chosen)
 
 
