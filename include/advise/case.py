@@ -138,25 +138,25 @@ class ReadRequest:
     untried: Case
 
 
-def read_request(request: AdviceRequest, folder: Path) -> ReadRequest:
-    """Read everything that the request names. Raises SpecError with all that is wrong at once, also
-    where the folder has something that no advice has left."""
+def read_request(request: AdviceRequest, folder: Path, asked: str = "advise") -> ReadRequest:
+    """Read everything that the request names. Raises SpecError with all that is wrong with what is
+    ``asked`` at once, also where the folder has something that no advice has left."""
     try:
-        book, recorded = _read_all(request, folder)
+        book, recorded = _read_all(request, folder, asked)
         errors = errors_text(request.errors)
         return ReadRequest(request, recorded, errors, _untried(request, book, recorded, errors))
     except SpecError as error:
         raise SpecError(error.source, [*error.problems, *_controller_problems(request)]) from None
 
 
-def keep_case(request: AdviceRequest, folder: Path) -> Case:
+def keep_case(request: AdviceRequest, folder: Path, asked: str = "advise") -> Case:
     """Read everything that the request names, and keep it in ``folder/case`` for `open_case`.
 
     Rows of an earlier request are removed, or they would be ranked with those of this one; what was
     published stays until the new answer is ready to take its place. Raises SpecError as
     `read_request`, and for controllers, before it replays or writes.
     """
-    return keep(read_request(request, folder), folder)
+    return keep(read_request(request, folder, asked), folder)
 
 
 def keep(read: ReadRequest, folder: Path) -> Case:
@@ -227,23 +227,23 @@ def _kept_book(folder: Path) -> PriceBook:
     return book_of(read_yaml(text), _BOOK)
 
 
-def _read_all(request: AdviceRequest, folder: Path) -> tuple[PriceBook, Recorded]:
+def _read_all(request: AdviceRequest, folder: Path, asked: str) -> tuple[PriceBook, Recorded]:
     """Book and recording; neither can hide what is wrong with the other, or with the rest."""
 
     def book() -> PriceBook:
         book = read_book(request.prices)
         if isinstance(book, CloudPriceBook) and book.billed_from != "order":
             problem = f"{book.name}: replays bill from the order; write billed_from: order"
-            raise SpecError("advise", [problem])
+            raise SpecError(asked, [problem])
         return book
 
     *_, read, priced, _ = all_checked(
-        "advise",
-        lambda: require_values(request, "advise"),
+        asked,
+        lambda: require_values(request, asked),
         lambda: require_ours(folder),
         lambda: parse_objective(request.objective),
         lambda: read_recorded(
-            "advise", request.recording, request.columns, request.edges, sort=request.sort
+            asked, request.recording, request.columns, request.edges, sort=request.sort
         ),
         book,
         lambda: read_errors(errors_text(request.errors), "--errors"),

@@ -159,7 +159,8 @@ def verdict(  # noqa: PLR0913  options of a command
     state_of(state)  # or the lock would make its folder
     with alone_with_advice(target):
         recording = cut_day(state, only) if only else state / RECORDING
-        answer = advise(keep_case(request_of(state, recording, request), target), target)
+        case = keep_case(request_of(state, recording, request), target, "verdict")
+        answer = advise(case, target)
         published = publish_verdict(answer, target)
     decisions = (recording if only else state) / DECISIONS
     typer.echo(advice_table(answer))

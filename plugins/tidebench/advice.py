@@ -78,7 +78,8 @@ class ResolveShadowDay(ResolveAdvice):
             name, state = f"{FOLDER}{shadow}-{day.isoformat()}", data_root() / shadow
             require_free(data_root() / name)
             recording = cut_day(state, day)
-            case = keep_case(request_of(state, recording, asked), data_root() / name)
+            request = request_of(state, recording, asked)
+            case = keep_case(request, data_root() / name, "shadow_report")
         self.add_inlets(files(recording, "*.csv"))
         return self.to_replay(case, name, context)
 

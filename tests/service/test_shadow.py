@@ -501,6 +501,16 @@ def test_a_verdict_waits_for_another_one_and_is_what_advise_says_of_the_same_rec
     assert (shadowed / "verdict" / "published" / "advice.html").is_file()
 
 
+def test_a_wrong_objective_and_price_book_of_a_verdict_are_told_as_its_own(
+    shadowed: Path, tmp_path: Path
+) -> None:
+    asked = "--objective", "soon", "--prices", "gold", "--out", tmp_path / "out"
+    told = refused("verdict", shadowed, *asked)
+    assert told.startswith("verdict: 2 problems\n")
+    assert "advise:" not in told
+    assert "unknown price book 'gold'" in told
+
+
 def test_a_verdict_without_one_that_fails_ends_with_code_1(
     shadowed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
