@@ -11,7 +11,7 @@ import typer
 from include.experiment.prices.books import PENALTY_PER_ITEM, RULES
 from include.experiment.prices.listed import CURRENCY, Offer, PriceList, load_price_list, parse_size
 from include.files.whole import write_bytes
-from include.model.errors import SpecError
+from include.model.errors import SpecError, all_checked
 
 MOST_SHOWN = 15
 _MOST_NAMED = 4
@@ -20,13 +20,17 @@ _MONTH_H = 730
 
 def prices(
     provider: Annotated[str, typer.Argument(help="aws, azure or gce.")],
-    region: Annotated[str, typer.Option(help="As the provider calls it, such as eu-central-1.")],
+    region: Annotated[
+        str, typer.Option(help="As the provider calls it; without it all are named.")
+    ] = "",
     like: Annotated[str, typer.Option(help="List types of at least this size.")] = "4cpu-16gb",
     type_: Annotated[str, typer.Option("--type", help="This type, whatever its size.")] = "",
     out: Annotated[Path | None, typer.Option(help="Write a price book of the first one.")] = None,
 ) -> None:
     """List on-demand prices of a provider; write a price book."""
-    size = parse_size(like)
+    size, _ = all_checked(
+        "prices", lambda: parse_size(like), lambda: load_price_list(provider, region)
+    )
     price_list = load_price_list(provider, region, size)
     offers = [price_list.offer(type_)] if type_ else price_list.at_least(*size)
     for line in _lines(price_list, offers):

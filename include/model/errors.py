@@ -102,13 +102,17 @@ def command(*words: object) -> str:
     return shlex.join(["tidebench", *map(str, words)])
 
 
-def unknown_name(kind: str, name: object, names: Iterable[str]) -> str:
+def unknown_name(kind: str, name: object, names: Iterable[str], *, most: int = 0) -> str:
     """One sentence for a name that is in no registry, with the closest known one, or all that begin
-    with it and a comma.
+    with it and a comma. Of more than ``most`` only so many are listed, the closest ones; 0: all.
 
     What may be an address with a password is not repeated.
     """
     sorted_names = sorted(names)
+    if 0 < most < len(sorted_names):
+        closest = get_close_matches(str(name), sorted_names, n=most, cutoff=0.0)
+        rest = f"and {len(sorted_names) - most} more"
+        return unknown_name(kind, name, closest).removesuffix(".") + f" {rest}."
     separator = "; " if any("," in each for each in sorted_names) else ", "
     listed = separator.join(sorted_names)
     if isinstance(name, str) and _ADDRESS.search(name):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -145,6 +146,7 @@ def test_list_prices_are_shown_and_written(tmp_path: Path) -> None:
         (("aws", "--region", "eu-centrl-1"), "Did you mean 'eu-central-1'?"),
         (("aws", "--region", "us-east-1", "--like", "big"), "such as 4cpu-16gb, got 'big'"),
         (("aws", "--region", "us-east-1", "--type", "m5.larg"), "Did you mean 'm5.large'?"),
+        (("aws",), "--region: name one; aws has af-south-1, ap-east-1, "),
         (("aws", "--region", "ap-south-1", "--type", "m5.large"), "has no price in ap-south-1"),
         (("gce", "--region", "us-central1", "--like", "0cpu-0gb"), "write a size above 0"),
         (("aws", "--region", "us-east-1", "--like", "9999cpu-1gb", "--out", "x"), "no type of"),
@@ -164,6 +166,19 @@ def test_what_is_not_listed_is_said(
     monkeypatch.chdir(tmp_path)
     assert says in refused("prices", *arguments)
     assert not Path("x").exists()
+
+
+def test_of_hundreds_of_types_the_nearest_are_told() -> None:
+    told = refused("prices", "aws", "--region", "us-east-1", "--type", "m5.lrge")
+    known = told.partition(" Known: ")[2]
+    assert re.fullmatch(r"m5\.large, (m5\w*\.\w+, ){3}m5\w*\.\w+ and \d{3} more\.", known), told
+
+
+def test_a_wrong_region_and_a_wrong_size_are_told_at_once() -> None:
+    told = refused("prices", "aws", "--region", "eu-centrl-1", "--like", "big")
+    assert told.startswith("prices: 2 problems\n")
+    assert "--like: write CPUs" in told
+    assert "--region: unknown region of aws 'eu-centrl-1'" in told
 
 
 @pytest.mark.parametrize(

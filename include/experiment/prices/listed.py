@@ -19,6 +19,8 @@ from include.model.errors import SpecError, unknown_name
 
 _LIKE = re.compile(r"(\d+(?:\.\d+)?)cpu-(\d+(?:\.\d+)?)gb", re.IGNORECASE)
 CURRENCY = "USD"
+MOST_NAMED = 5
+"""Types that are named where one is not known; a region has hundreds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +68,8 @@ class PriceList:
             raise SpecError("prices", [problem])
         by_name = {offer.instance_type: offer for offer in self.offers}
         if instance_type not in by_name:
-            raise SpecError("prices", [unknown_name("type", instance_type, by_name)[:400]])
+            problem = unknown_name("type", instance_type, by_name, most=MOST_NAMED)
+            raise SpecError("--type", [problem])
         return by_name[instance_type]
 
 
@@ -92,6 +95,8 @@ def load_price_list(
         raise SpecError("provider", [unknown_name("provider", provider, _READERS)])
     prices = _READERS[provider](like)
     regions = {name for by_region in prices.values() for name in by_region[1]}
+    if not region:
+        raise SpecError("--region", [f"name one; {provider} has {', '.join(sorted(regions))}"])
     if region not in regions:
         raise SpecError("--region", [unknown_name(f"region of {provider}", region, regions)])
     here = {name: (about, by[region]) for name, (about, by) in prices.items() if region in by}
