@@ -22,6 +22,7 @@ from include.cli.service import (
     common_checks,
     duration_s,
     polling,
+    require_every,
     say,
     stopped_by_signal,
 )
@@ -72,6 +73,7 @@ def act(  # noqa: PLR0913  options of a command
         lambda: load_limits(limits),
         asked_controller,
         lambda: duration_s(lasts),
+        lambda: require_every(every),
         *common_checks(url, job, prices, objective, page),
     )[:3]
     polled = polling(url, job, every, lasts_s)

@@ -26,7 +26,7 @@ URL = Annotated[
 ]
 Job = Annotated[str, typer.Option(help="The name of the job.")]
 Lasts = Annotated[str, typer.Option("--for", help="How long: 90s, 30m, 2h, 7d; else until ended.")]
-Every = Annotated[float, typer.Option(min=1, max=300, help="Seconds between polls.")]
+Every = Annotated[float, typer.Option(help="Seconds between polls, 1 to 300.")]
 MaxSlots = Annotated[int, typer.Option(min=0, help="Most slots; 0: twice those there are.")]
 Page = Annotated[str, typer.Option(help="Serve its page at PORT or HOST:PORT.")]
 Kept = Annotated[Path, typer.Option(help="Folder of its state; an old one is continued.")]
@@ -59,6 +59,7 @@ def record(  # noqa: PLR0913  options of a command
     lasts_s, *_ = all_checked(
         "record",
         lambda: duration_s(lasts),
+        lambda: require_every(every),
         lambda: _require_one_source(url, prometheus, edges),
         lambda: _require_job(url, job),
     )
@@ -109,6 +110,7 @@ def shadow(  # noqa: PLR0913  options of a command
         "shadow",
         lambda: asked_controllers(names, parsed_options(options or [])),
         lambda: duration_s(lasts),
+        lambda: require_every(every),
         *common_checks(url, job, prices, objective, page),
     )[:2]
     run_shadow(
@@ -238,6 +240,12 @@ def duration_s(text: str) -> float:
     if not found or not float(found[1]):
         raise SpecError("--for", [f"cannot read {text!r}; write 90s, 30m, 2h or 7d"])
     return float(found[1]) * _SECONDS[found[2]]
+
+
+def require_every(every_s: float) -> None:
+    """Raise SpecError unless one can poll so often. The option parser would tell this alone."""
+    if not 1 <= every_s <= 300:
+        raise SpecError("--every", [f"write seconds from 1 to 300, got {every_s:g}"])
 
 
 def stopped_by_signal() -> threading.Event:

@@ -149,7 +149,8 @@ def test_everything_is_checked_before_flink_is_asked(tmp_path):
     (tmp_path / "limits.yaml").write_text("quiet: [{begin: 25}]\n")
     given = ("--state", tmp_path / "s", "--limits", tmp_path / "limits.yaml", "--job", "orders")
     wrong = ("--controller", "tied", "--prices", "free", "--for", "soon", "--page", "here")
-    assert f": {3 + 4} problems\n" in refused("act", "http://127.0.0.1:1", *wrong, *given)
+    often = ("--every", "-5")
+    assert f": {3 + 5} problems\n" in refused("act", "http://127.0.0.1:1", *wrong, *often, *given)
     assert not (tmp_path / "s").exists()
 
 

@@ -209,6 +209,20 @@ def test_a_folder_goes_on_where_it_was_left(tmp_path: Path, world: World) -> Non
     assert read.times_s.tolist() == [0, 15, 30, 145, 160, 175]
 
 
+@pytest.mark.parametrize("command", [("record", "--out"), ("shadow", "--state")])
+@pytest.mark.parametrize("every", ["-5", "0.5", "301", "nan"])
+def test_how_often_and_how_long_are_checked_together(
+    tmp_path: Path, command: tuple[str, str], every: str
+) -> None:
+    name, folder = command
+    given = ("http://127.0.0.1:1", "--job", "orders", folder, tmp_path / "out")
+    told = refused(name, *given, "--every", every, "--for", "2parsecs")
+    assert ": 2 problems\n" in told
+    assert f"--every: write seconds from 1 to 300, got {every}" in told
+    assert "--for: cannot read '2parsecs'" in told
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_folder_of_something_else_is_refused(tmp_path: Path, world: World) -> None:
     recorded(tmp_path / "job", world, 1)
     with pytest.raises(SpecError, match="has a recording of 'orders'"):
