@@ -220,6 +220,16 @@ def test_what_columns_there_are_is_told_and_is_no_problem_of_its_own(tmp_path: P
     ]
 
 
+@pytest.mark.parametrize("order", [(0, 1, 2, 3), (0, 2, 1, 3)])
+def test_rows_of_operators_are_known_by_their_times(order: tuple[int, ...], tmp_path: Path) -> None:
+    file = tmp_path / "a.csv"
+    rows = ["0,a,1", "0,b,1", "15,a,2", "15,b,2"]
+    file.write_text("\n".join(["time_s,task,rate", *(rows[row] for row in order)]))
+    assert "the command operators" in problems_told(read_recording, str(file))[-1]
+    file.write_text("\n".join([RATE, "0,1", "15,2", "15,3"]))
+    assert "operators reads" not in problems_told(read_recording, str(file))[-1]
+
+
 def test_ten_problems_are_shown_and_the_others_counted(tmp_path: Path) -> None:
     file = tmp_path / "a.csv"
     signals = ["arrivals", "rate", "lag", "latency_s", "cpu", "instances"]

@@ -9,7 +9,14 @@ import numpy as np
 import pandas as pd
 
 from include.model.errors import SpecError
-from include.workloads.recordings.csv_cells import Place, negatives, numbers, places, shortened
+from include.workloads.recordings.csv_cells import (
+    Place,
+    negatives,
+    numbers,
+    places,
+    shortened,
+    with_hint,
+)
 from include.workloads.recordings.mapping import TIME, Reads, said
 from include.workloads.recordings.recording import FloatArray, Recording
 from include.workloads.recordings.times import RowTimes, read_times
@@ -19,6 +26,10 @@ MOST_VALUE = 1e12
 
 LEAST_ROWS = 2
 SORTED_BY = "advise, backtest or operators do it (--sort)"
+_OF_OPERATORS = (
+    "where rows are of the operators of a job, the command operators reads them, with "
+    "--map operator=COLUMN"
+)
 ROUNDED_UP = 1.01
 """A share up to here is rounding of the recorder; above, it is another unit."""
 
@@ -52,7 +63,9 @@ def assemble(name: str, sheet: Sheet, reads: Sequence[Reads]) -> Recording:
     times, found = read_times(time_read, sheet.cells[time_read.column], sheet.place)
     problems += found
     if times is not None:
-        problems += order_problems(time_read.column, times.seconds, sheet.place)
+        late = order_problems(time_read.column, times.seconds, sheet.place)
+        several = np.unique(times.seconds).size <= times.seconds.size / 2
+        problems += with_hint(late, _OF_OPERATORS) if late and several else late
     values: dict[str, FloatArray] = {}
     notes: list[str] = []
     for read in reads:
