@@ -16,7 +16,13 @@ from include.model.errors import SpecError, unknown_name
 from include.model.topology import Keyed, Operator, Source, Topology
 from include.workloads.layered import NAMES, is_layered, layered
 from include.workloads.tenants.shared import shared
-from include.workloads.topology_file import RunWith, TenantFile, TenantsFile, TopologyFile
+from include.workloads.topology_file import (
+    MISSPELLED,
+    RunWith,
+    TenantFile,
+    TenantsFile,
+    TopologyFile,
+)
 
 HERE = Path(__file__).parent
 PATHS = {path.stem: path for path in sorted(HERE.glob("*/*.yaml"))}
@@ -298,6 +304,8 @@ def complaint(item: Mapping[str, Any], where: str) -> str:
     where = _short(where)
     if item["type"] == "extra_forbidden":
         return f"{where}: unknown field; remove it or correct its spelling"
+    if item["type"] == MISSPELLED:
+        return f"{where}: unknown field; did you mean {item['ctx']['closest']}?"
     if item["type"] == "missing":
         return f"{where}: missing; add it"
     if item["type"] == "too_short":

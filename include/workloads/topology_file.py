@@ -4,20 +4,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Annotated, Any
+from difflib import get_close_matches
+from typing import Annotated, Any, Self
 
 from pydantic import (
     AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
+    ModelWrapValidatorHandler,
+    ValidationError,
     ValidationInfo,
     field_validator,
+    model_validator,
 )
+from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
 from include.model.topology import Edge
 
 MOST = 10**9
+MISSPELLED = "misspelled"
+"""The kind of error of an unknown field; its context has the ``closest`` known one."""
 LEAST_SHARES = 1e-6
 """Of CPU: far fewer are rounded to none at all."""
 
@@ -40,9 +47,34 @@ Name = Annotated[str, spelled("[a-z0-9_]+", "use small letters, digits and _")]
 
 
 class Plain(BaseModel):
-    """Refuses ``yes`` for a number, and numbers that are not finite."""
+    """Refuses ``yes`` for a number, and numbers that are not finite. Where an unknown field is
+    refused, the known one that is closest to it is named."""
 
     model_config = ConfigDict(allow_inf_nan=False)
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _closest_field(cls, value: Any, check: ModelWrapValidatorHandler[Self]) -> Self:
+        try:
+            return check(value)
+        except ValidationError as error:
+            items = [cls._with_closest(item) for item in error.errors(include_url=False)]
+            raise ValidationError.from_exception_data(error.title, items) from None
+
+    @classmethod
+    def _with_closest(cls, item: ErrorDetails) -> InitErrorDetails:
+        """The same error; that of an unknown field of this model names the closest one."""
+        kind: str | PydanticCustomError = item["type"]
+        if kind == MISSPELLED:
+            kind = PydanticCustomError(MISSPELLED, "{closest}", item["ctx"])
+        elif kind == "extra_forbidden" and len(item["loc"]) == 1:
+            known = [field.alias or name for name, field in cls.model_fields.items()]
+            if close := get_close_matches(str(item["loc"][0]), known, n=1):
+                kind = PydanticCustomError(MISSPELLED, "{closest}", {"closest": close[0]})
+        details = InitErrorDetails(type=kind, loc=item["loc"], input=item["input"])
+        if "ctx" in item and isinstance(kind, str):
+            details["ctx"] = item["ctx"]
+        return details
 
     @field_validator("*", mode="before")
     @classmethod

@@ -272,6 +272,21 @@ def test_a_file_left_out_is_the_file_beside_the_spec(tmp_path):
     assert [point.controller for point in points] == ["btu", "btu", "fixed"]
 
 
+def test_the_field_that_is_closest_to_an_unknown_one_is_told(tmp_path):
+    spec = {"name": "two", "controllers": ["btu"], "patterns": ["stepwise"], "flavour": "m3.medium"}
+    with pytest.raises(SpecError) as refused:
+        parse_spec(spec | {"zone": 1, "seeds": "few"}, source="test")
+    flavour, zone = sorted(one for one in refused.value.problems if "unknown" in one)
+    assert flavour == "flavour: unknown field; did you mean flavor?"
+    assert zone == "zone: unknown field; remove it or correct its spelling"
+    assert len(refused.value.problems) == 3
+
+    path = tmp_path / "mine.yaml"
+    path.write_text("based_on: manufacturing\nname: mine\nedges: [{form: a, to: b}]\n")
+    told = problems(topology=str(path))
+    assert any(one.endswith(".form: unknown field; did you mean from?") for one in told)
+
+
 def test_fields_and_graph_of_a_topology_are_told_at_once(tmp_path):
     """Where a field cannot be read, the graph has another value of it."""
     path = tmp_path / "mine.yaml"
