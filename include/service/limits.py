@@ -53,6 +53,13 @@ def _known_zone(name: str) -> str:
     return name
 
 
+def _some(days: tuple[Day, ...]) -> tuple[Day, ...]:
+    """Not by a least length: what is no day counts as missing there, which is told already."""
+    if not days:
+        raise ValueError("is empty; give at least one value")
+    return days
+
+
 Instances = Annotated[int, Field(ge=1)]
 Seconds = Annotated[float, Field(ge=0, le=366 * 86_400)]
 MinuteOfDay = Annotated[int, BeforeValidator(_minute_of_day)]
@@ -78,13 +85,15 @@ class Range(Strict):
     def bounds(self, default: Range | None) -> Bounds:
         """Bounds, with the default's where it says nothing. Raises ValueError."""
         values = {**dict(default or ()), **{name: value for name, value in self if value}}
-        missing = [name for name in Bounds._fields if not values.get(name)]
-        if missing:
-            raise ValueError(f"{' and '.join(missing)} missing here and in default; add it")
-        bounds = Bounds(**values)
-        if bounds.least > bounds.most:
-            raise ValueError(f"least ({bounds.least}) must not be above most ({bounds.most})")
-        return bounds
+        least, most = values.get("least"), values.get("most")
+        problems = []
+        if missing := [name for name in Bounds._fields if not values.get(name)]:
+            problems.append(f"{' and '.join(missing)} missing here and in default; add it")
+        if least and most and least > most:
+            problems.append(f"least ({least}) must not be above most ({most})")
+        if problems:
+            raise ValueError(", and ".join(problems))
+        return Bounds(**values)
 
 
 class QuietHours(Strict):
@@ -92,7 +101,7 @@ class QuietHours(Strict):
 
     model_config = ConfigDict(frozen=True)
 
-    days: Annotated[tuple[Day, ...], Field(min_length=1)] = DAYS
+    days: Annotated[tuple[Day, ...], AfterValidator(_some)] = DAYS
     begin: MinuteOfDay = 0
     end: MinuteOfDay = DAY_MIN
 

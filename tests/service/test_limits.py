@@ -40,6 +40,18 @@ def test_everything_wrong_is_told_at_once(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("days", "told"),
+    [
+        ("[moon]", ["quiet.0.days.0: input should be 'mon'"]),
+        ("[]", ["quiet.0.days: is empty; give at least one value"]),
+    ],
+)
+def test_days_that_are_none_are_told_once(tmp_path, days, told):
+    found = problems_told(loaded, tmp_path, USUAL + f"quiet: [{{days: {days}}}]\n")
+    assert [one[: len(words)] for one, words in zip(found, told, strict=True)] == told
+
+
+@pytest.mark.parametrize(
     ("given", "message"),
     [
         (
@@ -47,6 +59,10 @@ def test_everything_wrong_is_told_at_once(tmp_path):
             r"parse: least \(9\) must not be above most \(8\)",
         ),
         ({"default": {"least": 1}}, "default: most and most_at_once missing"),
+        (
+            {"default": {"least": 5, "most": 2}},
+            r"default: most_at_once missing .*, and least \(5\) must not be above most \(2\)",
+        ),
         ({"default": None}, "name an operator"),
         *(
             ({"quiet": [hours]}, "the same; leave both out for the whole day")
