@@ -13,6 +13,7 @@ The page "Experiments" triggers it for the runs that were chosen there. The same
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 from airflow.sdk import dag
 
@@ -20,13 +21,15 @@ from tidebench import locks, removal, spark, tasks
 from tidebench.stage import described
 
 EXPERIMENT = "{{ params.experiment }}"
-PARAMS = {
+PARAMS: dict[str, dict[str, Any]] = {
     "experiment": {
+        "default": "",
         "type": "string",
         "title": "Experiment",
         "description": "Whose runs to remove.",
     },
     "runs": {
+        "default": [],
         "type": "array",
         "items": {"type": "string"},
         "title": "Runs",

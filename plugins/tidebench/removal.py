@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from airflow.sdk.exceptions import AirflowFailException
-
 from tidebench.connections import results_database_url
 from tidebench.stage import Review
 
@@ -21,12 +19,16 @@ class ResolveRuns(Review):
 
     def work(self, folder: Path) -> list[str]:
         from include.experiment.spec import require_name
+        from include.model.errors import SpecError, all_checked
         from include.results.reports.removal import require_known
 
         runs = list(dict.fromkeys(self.context["params"]["runs"]))
-        require_name(self.experiment)
-        if not runs:
-            raise AirflowFailException("no run is named; write one per line")
+
+        def require_some() -> None:
+            if not runs:
+                raise SpecError("runs", ["no run is named; write one per line"])
+
+        all_checked("remove_runs", lambda: require_name(self.experiment), require_some)
         require_known(folder, runs, results_database_url(folder.parent))
         return runs
 

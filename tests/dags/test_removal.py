@@ -54,6 +54,17 @@ def test_what_no_experiment_is_called_is_refused_in_words(folder: Path, name: st
         resolve(RUN, experiment=name)
 
 
+def test_the_form_as_it_opens_is_refused_with_both_names_that_it_lacks(data_root: Path) -> None:
+    from dags.remove_runs import PARAMS
+    from tidebench.removal import ResolveRuns
+
+    params = {name: field["default"] for name, field in PARAMS.items()}
+    resolve_runs = ResolveRuns(task_id="resolve_runs", experiment=str(params["experiment"]))
+    with fails_for_good(match=r"digits, - and _.*, got ''\n(.|\n)*no run is named"):
+        execute(resolve_runs, params=params)
+    assert not list(data_root.iterdir())
+
+
 def test_without_a_name_of_a_run_nothing_is_asked_for(folder: Path) -> None:
     with fails_for_good(match="no run is named"):
         resolve()
