@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from datetime import date, timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
@@ -15,6 +15,9 @@ from include.experiment.form import Section, form_of
 from include.experiment.form_lines import entries_of
 from include.experiment.spec import NAMED
 from include.model.errors import SpecError, all_checked, unknown_name
+
+if TYPE_CHECKING:
+    from include.advise.case import ReadRequest
 
 FOLDER = "advice-"
 """What the name of an advice begins with as a folder beside those of experiments."""
@@ -42,14 +45,9 @@ def advice_params() -> dict[str, dict[str, Any]]:
 def filled_in(
     params: Mapping[str, Any], fields: Mapping[str, Mapping[str, Any]], folder: str
 ) -> dict[str, Any]:
-    """The values of a form, without those that are left empty; texts are text, whatever a program
-    has sent. Raises SpecError for unknown fields, and if ``folder`` is no name of a folder."""
-    filled = {name: value for name, value in params.items() if value not in (None, "")}
-    values = {
-        name: str(value) if "string" in field["type"] else value
-        for name, field in fields.items()
-        if (value := filled.get(name, field["default"])) is not None
-    }
+    """The values of a form, without those that are left empty. Raises SpecError for unknown fields,
+    and if ``folder`` is no name of a folder."""
+    values = _values(params, fields)
     problems = [unknown_name("param", name, fields) for name in params if name not in fields]
     if not re.fullmatch(NAMED, values[folder]):
         problems.append(f"{folder}: use small letters, digits, - and _, got {values[folder]!r}")
@@ -58,13 +56,45 @@ def filled_in(
     return values
 
 
+def _values(params: Mapping[str, Any], fields: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Texts are text, whatever a program has sent."""
+    filled = {name: value for name, value in params.items() if value not in (None, "")}
+    return {
+        name: str(value) if "string" in field["type"] else value
+        for name, field in fields.items()
+        if (value := filled.get(name, field["default"])) is not None
+    }
+
+
 def request_from_params(params: Mapping[str, Any]) -> tuple[str, AdviceRequest]:
     """The folder's name and what is asked. Raises SpecError for wrong names of the form itself;
-    `keep_case` looks at everything else."""
-    values = filled_in(params, advice_params(), "name")
-    name, lines = values.pop("name"), values.pop("controllers")
+    `read_from_params` looks at everything else."""
+    name = filled_in(params, advice_params(), "name")["name"]
+    return FOLDER + name, _request(params)
+
+
+def _request(params: Mapping[str, Any]) -> AdviceRequest:
+    values = _values(params, advice_params())
+    lines = values.pop("controllers")
     controllers = entries_of(lines if isinstance(lines, list) else [lines])
-    return FOLDER + name, AdviceRequest(**values, controllers=tuple(map(str, controllers)))
+    del values["name"]
+    return AdviceRequest(**values, controllers=tuple(map(str, controllers)))
+
+
+def read_from_params(params: Mapping[str, Any], root: Path) -> tuple[str, ReadRequest]:
+    """The folder's name below ``root``, and the request with all that it names. Raises SpecError
+    with what is wrong with the form, and with what it names, at once."""
+    from include.advise.case import read_request
+
+    name = FOLDER + _values(params, advice_params())["name"]
+    folder = root / (name if re.fullmatch(FOLDER + NAMED, name) else FOLDER)
+    _, _, read = all_checked(
+        "advise",
+        lambda: request_from_params(params),
+        lambda: require_free(folder),
+        lambda: read_request(_request(params), folder),
+    )
+    return name, read
 
 
 def require_free(folder: Path) -> None:

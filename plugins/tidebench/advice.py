@@ -40,15 +40,13 @@ class ResolveAdvice(BaseOperator):
 
     def execute(self, context: Context) -> list[dict[str, Any]]:
         """Return one entry per policy: its position and its name in the UI."""
-        from include.advise.case import keep_case
-        from include.advise.form import request_from_params, require_free
+        from include.advise.case import keep
+        from include.advise.form import read_from_params
 
         with without_vain_retries():
-            name, request = request_from_params(context["params"])
-            folder = data_root() / name
-            require_free(folder)
-            case = keep_case(request, folder)
-        self.add_inlets(file(Path(request.recording).expanduser().resolve()))
+            name, read = read_from_params(context["params"], data_root())
+            case = keep(read, data_root() / name)
+        self.add_inlets(file(Path(read.request.recording).expanduser().resolve()))
         return self.to_replay(case, name, context)
 
     def to_replay(self, case: Case, name: str, context: Context) -> list[dict[str, Any]]:

@@ -53,6 +53,22 @@ def test_where_a_controller_fails_the_others_are_published_and_then_the_dag_run_
     assert len(events) == 0
 
 
+def test_a_wrong_name_hides_nothing_else_that_is_wrong(data_root: Path) -> None:
+    from tidebench.advice import ResolveAdvice
+
+    wrong = {"name": "../mine", "recording": str(data_root / "none.csv"), "prices": "gold"}
+    with fails_for_good(match="advise: 4 problems") as refused:
+        execute(ResolveAdvice(task_id="resolve_advice"), params=wrong | {"objectiv": "soon"})
+    for words in (
+        "unknown param 'objectiv'",
+        "got '../mine'",
+        "none.csv; check the path",
+        "book 'gold'",
+    ):
+        assert words in str(refused.value)
+    assert not list(data_root.iterdir())
+
+
 def test_where_every_controller_fails_nothing_is_ranked(data_root: Path) -> None:
     from tidebench.advice import BuildRanking
 
