@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +16,8 @@ from include.runs.session import failed_advisors
 
 AGAIN = "\r\x1b[K"
 """Begins the line of a terminal again, of which nothing stays: the one before may be longer."""
+TOLD_EVERY_S = 60.0
+"""How often runs in real time say that they go on: a window of theirs may take an hour."""
 
 
 @dataclass(slots=True)
@@ -41,6 +46,31 @@ class Progress:
         print(f"{start}{self._head(result.spec, self.ended)}  {result.line}")
         for advisor, error in failed_advisors(result.summaries).items():
             print(f"    advisor {advisor} failed, and the run went on without it: {error}")
+
+    @contextmanager
+    def told_by_the_clock(self, every_s: float = TOLD_EVERY_S) -> Iterator[None]:
+        """Say every so often that runs go on, and how many have ended."""
+        started_s, over = time.monotonic(), threading.Event()
+
+        def tell() -> None:
+            while not over.wait(every_s):
+                minutes = round((time.monotonic() - started_s) / 60)
+                line = f"{minutes} min since the start, {self.ended} of {self.runs} runs have ended"
+                on_terminal = sys.stdout.isatty()
+                with suppress(OSError):  # whoever reads it may be gone; the run goes on
+                    print(
+                        f"{AGAIN if on_terminal else ''}{line}",
+                        end="" if on_terminal else "\n",
+                        flush=True,
+                    )
+
+        teller = threading.Thread(target=tell, daemon=True)
+        teller.start()
+        try:
+            yield
+        finally:
+            over.set()
+            teller.join()
 
     def _head(self, spec: RunSpec, number: int) -> str:
         return f"[{number}/{self.runs}] {spec.run_id}"

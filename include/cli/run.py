@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -68,7 +69,8 @@ def run(
 
         require_master(on)
         require_virtual(points)
-    if any(TESTBEDS[point.testbed].real_time for point in points):
+    real_time = any(TESTBEDS[point.testbed].real_time for point in points)
+    if real_time:
         ends_as_by_ctrl_c()
     else:
         again = command("run", spec, *(() if root == DEFAULT_ROOT else ("--root", root)))
@@ -81,12 +83,13 @@ def run(
         results = sweep(points, root, master=on, say=typer.echo)
     else:
         progress = Progress(len(points))
-        results = run_batch(
-            points,
-            root,
-            side_by_side=side_by_side,
-            report=progress.finished,
-            window=progress.window,
-        )
+        with progress.told_by_the_clock() if real_time else nullcontext():
+            results = run_batch(
+                points,
+                root,
+                side_by_side=side_by_side,
+                report=progress.finished,
+                window=progress.window,
+            )
     require_complete(results)
     typer.echo(f"\nMeasurements: {folder}\nTables and page: {command('report', folder)}")

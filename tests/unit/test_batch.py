@@ -202,6 +202,25 @@ def test_of_a_longer_line_nothing_stays_on_a_terminal(monkeypatch, capsys):
     assert shown == f"[1/1] {SPECS[0].run_id}  FAILED: short\n"
 
 
+@pytest.mark.parametrize(("terminal", "ends"), [(True, ""), (False, "\n")])
+def test_that_runs_in_real_time_go_on_is_told_by_the_clock(monkeypatch, capsys, terminal, ends):
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: terminal)
+    told = []
+
+    def heard():
+        told.append(capsys.readouterr().out)
+        return any(told)
+
+    with Progress(2, ended=1).told_by_the_clock(every_s=0.01):
+        wait_until(heard, "a line")
+    said = "".join(told) + capsys.readouterr().out
+    line = "0 min since the start, 1 of 2 runs have ended"
+    assert said.replace("\r\x1b[K" if terminal else "\n", "|").strip("|").split("|")[0] == line
+    assert said.endswith(line + ends)
+    time.sleep(0.05)
+    assert capsys.readouterr().out == "", "it has stopped"
+
+
 def test_a_killed_worker_costs_time_but_no_run(alone, tmp_path):
     def kill_the_other_worker_once(_):
         if not killed:
