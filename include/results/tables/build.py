@@ -190,6 +190,7 @@ def _finished(
     spark: SparkSession, step: str, needed: Sequence[Future[pa.Table | None]]
 ) -> pa.Table | None:
     """The rows of one step, also as a view, once those it reads are there; None for a shared."""
+    from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
     for earlier in needed:
@@ -199,11 +200,17 @@ def _finished(
             share(spark, step)
             return None
         rows = run_query(spark, step).toArrow()
-    except PySparkException as error:
-        raise StoreError(f"table {step} could not be built: {error}") from error
+    except (Py4JError, PySparkException) as error:
+        raise StoreError(f"table {step} could not be built: {_reason(error)}") from error
     if is_read(step):
         spark.createDataFrame(rows).createOrReplaceTempView(step)
     return rows
+
+
+def _reason(error: Exception) -> str:
+    """What Java says of a query, of a trace the first cause."""
+    causes = re.findall(r"^Caused by: (.+)", str(error), re.MULTILINE)
+    return str(causes[-1] if causes else error)
 
 
 SHARED: tuple[str, ...] = ("series", "histogram", "backlog")
