@@ -223,6 +223,8 @@ def test_names_are_those_of_the_source() -> None:
     utilities = {"O1": 1.0, "O5": 3.0, "O9": 2.0}
     assert RUNTIME.counted(utilities) == {"O5": 3.0, "O9": 2.0}
     assert list(RUNTIME.counted(utilities)) == ["O5", "O9"]
+    assert RUNTIME.counted({"O3": 2.0, "O4": 1.0}) == {"O4": 1.0, "O3": 2.0}
+    assert RUNTIME.counted({"O3": 1.0, "O4": 2.0}) == {"O4": 2.0}
     assert sorted("abz", key=bucket) == ["a", "b", "z"]
     assert [bucket(in_source(f"O{i}")) for i in range(1, 10)] == [10, 11, 4, 4, 11, 8, 9, 9, 0]
 

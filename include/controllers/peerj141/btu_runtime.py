@@ -40,17 +40,17 @@ ROWS_OF_A_MOVE = 3
 BUCKETS = 16
 """Of a ``HashMap`` with up to twelve entries."""
 NAMES_IN_SOURCE = {
-    "O1": "distributedata",
-    "O2": "availability",
-    "O3": "calculateperformance",
-    "O4": "calculateavailability",
-    "O5": "calculatequality",
     "O6": "temperature",
+    "O2": "availability",
+    "O1": "distributedata",
+    "O4": "calculateavailability",
+    "O3": "calculateperformance",
+    "O5": "calculatequality",
     "O7": "calculateoee",
-    "O8": "warning",
     "O9": "generatereport",
+    "O8": "warning",
 }
-"""``machineData_v2.vtdl`` of c3f9999; types are equal to names there."""
+"""``machineData_v2.vtdl`` of c3f9999, in its order; types are equal to names there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class RuntimeMemory(BtuMemory):
 def through_the_origin(durations_ms: Sequence[float]) -> float:
     """``SimpleRegression(false)`` of five durations or fewer at 6, the latest of them at 4.
 
-    ``Monitor.upscalingDuration``, lines 114 to 125. A constant duration predicts twice itself.
+    ``Monitor.upscalingDuration``, lines 145 to 156. A constant duration predicts twice itself.
     """
     places = range(OBSERVATIONS - len(durations_ms), OBSERVATIONS)
     product = sum(place * each for place, each in zip(places, durations_ms, strict=True))
@@ -196,7 +196,7 @@ class BtuRuntime(BtuBased):
         return trigger
 
     def twice(self, sample: OperatorSample, op: Operator) -> bool:
-        """Only if it is late now: ``Monitor.upscalingDuration``, line 101."""
+        """Only if it is late now: ``Monitor``, lines 132 to 137."""
         late = sample.duration_ms is not None and sample.duration_ms > op.slo_ms
         return late and super().twice(sample, op)
 
@@ -244,10 +244,14 @@ class BtuRuntime(BtuBased):
     def counted(self, utilities: Mapping[str, float]) -> Mapping[str, float]:
         """Those above all before them in a ``HashMap``, then in a ``TreeMap``.
 
-        So the first by its name in the source gives first, not the best.
+        So the first by its name in the source gives first, not the best. Those of one bucket come
+        as they were put in, which is the order of the file (``TopologyListener`` of
+        visp-streaming/topologyParser 0ce9152, line 28).
         """
-        hashed = dict(sorted(utilities.items(), key=lambda item: bucket(in_source(item[0]))))
-        return dict(sorted(record_highs(hashed).items(), key=lambda item: in_source(item[0])))
+        own = [*(name for name in NAMES_IN_SOURCE if name in utilities), *utilities]
+        hashed = sorted(dict.fromkeys(own), key=lambda name: bucket(in_source(name)))
+        highs = record_highs({name: utilities[name] for name in hashed})
+        return dict(sorted(highs.items(), key=lambda item: in_source(item[0])))
 
     def ending(self, plan: Plan) -> Iterator[HostSample]:
         """In the order of their lease; that there are two is asked before the first."""
@@ -255,7 +259,7 @@ class BtuRuntime(BtuBased):
             yield from (host for host in plan.hosts if self.ends(plan, host))
 
     def start_one(self, plan: Plan, op: Operator, why: Why, spare: Spare) -> None:
-        """If no host has room, stop an instance of the best operator and also lease a host."""
+        """If no host has room, make some, and lease a host all the same (``ReasonerBTU``, 369)."""
         choice = self._suitable(plan, op)
         if choice is not None:
             plan.start(op.name, choice.host, why + most_suitable(choice))
