@@ -15,8 +15,10 @@ import pytest
 from include.model.errors import SetupError
 from include.testbeds.flink import installation
 from include.testbeds.flink.installation import Installation
+from include.testbeds.flink.reap import processes_in
 from include.testbeds.live.processes import DetachedProcess
 from infra.flink import archive, install
+from tests.live.world import wait_until
 
 
 @pytest.fixture
@@ -104,6 +106,8 @@ def test_what_a_killed_installation_left_is_ended_and_removed(here, monkeypatch)
     for path in (here.lib, here.built):
         path.mkdir(parents=True)
     try:
+        # While a process starts its environment, by which the second is found, reads as empty.
+        wait_until(lambda: len(processes_in(left)) == 2, "both are found", 30)
         install.install(here)
         assert not any(process.alive for process in processes)
         assert not left.exists()
