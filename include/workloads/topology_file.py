@@ -68,8 +68,8 @@ class Plain(BaseModel):
         if kind == MISSPELLED:
             kind = PydanticCustomError(MISSPELLED, "{closest}", item["ctx"])
         elif kind == "extra_forbidden" and len(item["loc"]) == 1:
-            known = [field.alias or name for name, field in cls.model_fields.items()]
-            if close := get_close_matches(str(item["loc"][0]), known, n=1):
+            names = [field.alias or name for name, field in cls.model_fields.items()]
+            if close := get_close_matches(str(item["loc"][0]), names, n=1):
                 kind = PydanticCustomError(MISSPELLED, "{closest}", {"closest": close[0]})
         details = InitErrorDetails(type=kind, loc=item["loc"], input=item["input"])
         if "ctx" in item and isinstance(kind, str):
