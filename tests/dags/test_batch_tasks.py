@@ -128,12 +128,11 @@ def test_tables_of_few_rows_need_no_cluster(
 ) -> None:
     from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 
-    from include.results.tables import measured as tables
     from tidebench import spark
 
     monkeypatch.setenv("AIRFLOW_CONN_SPARK_DEFAULT", "spark://far:7077")
     monkeypatch.setenv("AIRFLOW_CONN_SPARK_SMALL", '{"conn_type": "spark", "host": "local[*]"}')
-    monkeypatch.setattr(tables, "MOST_INTERPRETED_ROWS", most_rows)
+    monkeypatch.setattr(spark, "MOST_ROWS_OF_ONE_PROCESS", most_rows)
     masters = []
     monkeypatch.setattr(
         SparkSubmitOperator,

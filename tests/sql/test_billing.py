@@ -62,7 +62,7 @@ def test_sql_bills_random_leases_as_the_model_does(spark: SparkSession) -> None:
         for n in range(7) for book in books if isinstance(book, CloudPriceBook)
     ]  # fmt: skip
     view(spark, "billing", billing)
-    for name in ("operator", "duration_count", "queue", "cover"):
+    for name in ("operator", "duration_count", "queue", "arrival", "source_demand", "cover"):
         view(spark, name, [])
     billed = {
         (row["run"], row["price_book"]): (row["resource_cost"], row["begun_cost"])

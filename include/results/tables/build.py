@@ -213,11 +213,11 @@ def _reason(error: Exception) -> str:
     return str(causes[-1] if causes else error)
 
 
-SHARED: tuple[str, ...] = ("series", "histogram", "backlog")
+SHARED: tuple[str, ...] = ("series", "readings", "histogram", "backlog")
 """Intermediate results that several tables read, each computed once."""
 
-STEPS: tuple[str, ...] = (*SHARED, *PUBLISHED, INPUT_CHECKS)
-"""Every query of a report, in the order in which it may read others."""
+STEPS: tuple[str, ...] = (*SHARED, INPUT_CHECKS, *PUBLISHED)
+"""Every query of a report, in the order in which it may read others; the last are short."""
 
 VALUES: Mapping[str, Any] = MappingProxyType(
     {**{f"{level}_factor": factor for level, factor in LEVELS}, "bins_per_e": BINS_PER_E}

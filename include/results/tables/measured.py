@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import pyarrow.dataset as ds
     from pyspark.sql import SparkSession
 
-MOST_INTERPRETED_ROWS = 500_000
+MOST_INTERPRETED_ROWS = 200_000
 """More of them, and compiling the queries pays for itself. A run of two hours has 15,000."""
 MOST_ROWS_OF_ONE_COMPILER = 5_000_000
 """More of them, and Java's second compiler pays for itself; on a cluster executors read them."""

@@ -34,6 +34,8 @@ _ALWAYS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.catalogImplementation": "in-memory",
+    # Aggregates and sorts would begin with a page of 64 MB each, and fill a gigabyte with them.
+    "spark.buffer.pageSize": "1m",
 }
 
 JVM = "spark.driver.extraJavaOptions"
@@ -52,6 +54,8 @@ def local_driver() -> dict[str, str]:
     """
     options = [
         _ONE_COMPILER,
+        # With one compiler Java has 48 MB for code; the queries of three reports fill that.
+        "-XX:ReservedCodeCacheSize=240m",
         "-XX:+UseSerialGC",
         # Room from the start: nothing is collected to find out that more is needed.
         "-Xms1g -Xmn600m -XX:MetaspaceSize=256m",
@@ -100,8 +104,6 @@ _SMALL = {
 
 _SMALL_APPLICATION = {
     "spark.default.parallelism": "1",
-    # Aggregates and sorts would begin with a page of 64 MB each, and fill a gigabyte with them.
-    "spark.buffer.pageSize": "1m",
     # A few kilobytes, to be read by the next task.
     "spark.shuffle.compress": "false",
     "spark.shuffle.checksum.enabled": "false",
