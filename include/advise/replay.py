@@ -14,7 +14,7 @@ from include.advise.job import JobModel
 from include.advise.readings import STEP_S, Flags
 from include.controllers.base import Controller, Setting
 from include.controllers.deployment import first_deployment
-from include.controllers.failures import WHATEVER, decide_failed
+from include.controllers.failures import WHATEVER, deadline, decide_failed
 from include.model.decision import StartInstance, StopInstance
 from include.model.host import HostFlavor, PriceBook
 from include.model.observation import Observation, OperatorSample
@@ -271,7 +271,8 @@ def replay(
         if (step + 1) % per_look == 0 and state.runs(now_s):
             observation = state.observation(step, read, read_s)
             try:
-                memory, decision = controller.decide(memory, observation)
+                with deadline():
+                    memory, decision = controller.decide(memory, observation)
                 state.cluster.apply(decision, now_s)
             except WHATEVER as error:
                 raise decide_failed(controller, now_s, error) from error

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from inspect import unwrap
+from threading import current_thread, main_thread
 from traceback import walk_tb
 from typing import Any
 
@@ -15,8 +17,31 @@ from include.model.errors import ControllerFailed
 
 WHATEVER = (Exception, SystemExit, GeneratorExit)
 """What an author's code may raise that ends neither a command nor what others do."""
+DECIDES_WITHIN_S = 600.0
+"""CPU time of a decision. The slowest of ours takes seconds, for 20,000 instances."""
 MOST_LETTERS = 200
 OURS = __name__.partition(".")[0]
+
+
+@contextmanager
+def deadline() -> Iterator[None]:
+    """Raise TimeoutError in what takes more CPU time than a decision may, in the main thread, where
+    signals arrive. CPU time, as other work on the machine is no fault of its author.
+    """
+    if current_thread() is not main_thread():
+        yield
+        return
+
+    def late(*_: object) -> None:
+        raise TimeoutError(f"no decision after {DECIDES_WITHIN_S:g} s of CPU time")
+
+    handler = signal.signal(signal.SIGVTALRM, late)
+    signal.setitimer(signal.ITIMER_VIRTUAL, DECIDES_WITHIN_S, 1.0)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, handler)
 
 
 def error_line(error: BaseException) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, get_type_hints
 
 from include.controllers.base import Controller, Setting
+from include.controllers.failures import deadline
 from include.model.cluster import PlannedCluster
 from include.model.decision import ACTION_NAMES, Decision, Reason, Reasoned
 from include.model.observation import Observation
@@ -32,9 +33,11 @@ def decide(
 ) -> tuple[Any, Decision, list[tuple[Reasoned, str]]]:
     """Memory and decision of a controller, and what `check` says of the decision.
 
-    Raises TypeError for a memory that the next window could not read, and for what is no decision.
+    Raises TypeError for a memory that the next window could not read, and for what is no decision,
+    TimeoutError where there is none in time.
     """
-    after, decided = controller.decide(memory, observation)
+    with deadline():
+        after, decided = controller.decide(memory, observation)
     if after.__class__ is not memory.__class__:
         raise TypeError(
             f"decide returns a memory of class {after.__class__.__name__} for one of "

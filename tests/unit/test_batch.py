@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from include.cli.progress import Progress
+from include.controllers import failures
 from include.experiment.spec import RunSpec
 from include.model.errors import TestbedError
 from include.runs.batch import DIED, RunResult, require_complete, run_batch
@@ -83,6 +84,8 @@ class Fails(Fixed):
             raise KeyboardInterrupt  # line of interrupt
         if self.how == "exit":
             raise SystemExit(3)  # line of exit
+        if self.how == "loop":
+            while True: len("x")  # line of loop
         if self.how == "raise":
             raise ValueError("no\\nrate")  # line of raise
         return {
@@ -102,6 +105,7 @@ FAULTS = {
     "raise": "ValueError: no rate",
     "exit": "SystemExit: 3",
     "interrupt": "KeyboardInterrupt",
+    "loop": "TimeoutError: no decision after 0.5 s of CPU time",
     "nothing": "TypeError: cannot unpack non-iterable NoneType object",
     "text": "TypeError: decide returns 'wait' in place of a Decision",
     "memory": "TypeError: decide returns a memory of class int for one of NoMemory; make it the "
@@ -119,6 +123,7 @@ def test_a_controller_that_fails_is_told_with_its_line(alone, tmp_path, monkeypa
     file = tmp_path / "of_one_who_fails.py"
     file.write_text(FAILING)
     monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(failures, "DECIDES_WITHIN_S", 0.5)
     own = a_spec(1, controller="of_one_who_fails:Fails")
     specs = [replace(own, controller_options={"how": how}) for how in FAULTS]
     handler = signal.signal(signal.SIGINT, signal.SIG_IGN)  # as in a worker
