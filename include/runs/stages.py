@@ -269,8 +269,11 @@ def run_provisioned(
         try:
             run, store = load_run(spec, root), store_of(spec, root)
             _write_arrivals(run, store)
-            session = _deploy(run, store)  # last: nothing that can fail comes between
-            summaries = list(_control_windows(spec, root, 0, spec.windows - 1, report, session))
+            # Deployed last: nothing that can fail comes between. And not named here, as nobody but
+            # the windows may hold it: they let go of it before they join the rows of all.
+            last = spec.windows - 1
+            windows = _control_windows(spec, root, 0, last, report, _deploy(run, store))
+            summaries = list(windows)
         except BaseException:
             try:
                 release(spec, root)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import shutil
 import subprocess
@@ -19,6 +20,8 @@ from include.model.errors import SetupError, StoreError, TestbedError
 from include.runs import stages
 from include.runs import versions as code_versions
 from include.runs.measurements.rows import UNREAD
+from include.runs.measurements.store import RunStore
+from include.runs.session import Session
 from tests.builders import begun, run_spec
 from tests.builders_prices import BOOK, write_book
 from tests.digests import digests
@@ -131,6 +134,24 @@ def test_killed_between_manifest_and_commits_it_may_go_on_window_by_window(
     for window in range(spec.windows):
         stages.control_windows(spec, tmp_path, window, window)
     assert digests(tmp_path) == whole
+
+
+def test_nobody_holds_what_was_simulated_while_the_rows_of_all_windows_are_joined(
+    tmp_path, monkeypatch
+):
+    def sessions() -> int:
+        return sum(isinstance(found, Session) for found in gc.get_objects())
+
+    def joined(*arguments):
+        held.append(sessions())
+        return join(*arguments)
+
+    join = RunStore.write_wholes
+    monkeypatch.setattr(RunStore, "write_wholes", joined)
+    gc.collect()
+    of_other_tests, held = sessions(), []
+    stages.run_all(a_spec(), tmp_path)
+    assert held == [of_other_tests]
 
 
 def test_without_arrivals_nothing_is_deployed(tmp_path, monkeypatch):
