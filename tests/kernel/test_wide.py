@@ -5,9 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from include.model.decision import StopInstance
 from include.testbeds.simulated import kernel, rings
 from include.testbeds.virtual.fleet import VirtualFleet, VirtualHost, VirtualInstance
+from include.testing.builders import a_topology, an_operator, decision
 from include.workloads.topologies import load_topology
+from tests.builders import a_config, started
 from tests.kernel.worlds import a_network
 
 
@@ -78,3 +81,26 @@ def test_hosts_and_instances_are_found_by_their_names_and_by_no_others() -> None
     fleet.hosts[7].ended_us = fleet.instances[12].stopped_us = 1
     assert fleet.host("host-7") is None
     assert fleet.instance("a-b-12") is None
+
+
+class Looked(dict[int, VirtualInstance]):
+    """Counts how often somebody goes through all of it."""
+
+    times = 0
+
+    def values(self):
+        self.times += 1
+        return super().values()
+
+
+def test_to_stop_many_takes_no_more_looks_at_all_instances_than_to_stop_one() -> None:
+    def looks(stopped: int) -> int:
+        config = a_config(a_topology(an_operator("O1", service_ms=100.0)))
+        testbed = started(config, "simulated", hosts=4, instances=9)
+        testbed.advance_to(300)
+        testbed.fleet.instances = looked = Looked(testbed.fleet.instances)
+        stops = [StopInstance(f"O1-{number}") for number in range(1, 1 + stopped)]
+        assert all(outcome.accepted for outcome in testbed.apply(decision(*stops)))
+        return looked.times
+
+    assert looks(8) == looks(1)

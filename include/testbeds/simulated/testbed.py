@@ -209,6 +209,8 @@ class SimulatedTestbed(VirtualTestbed):
 
     def _call_off(self, instance: VirtualInstance) -> None:
         """Undo what was to come with an instance that has ended before it was ready."""
+        if instance.ready_us < self.now_us:  # at that time itself others may still wait for it
+            return
         self.cloud.undo_migrations(instance, self.now_us)
         for row, from_us, until_us, _ in self.cloud.call_off_pauses(instance.number, self.now_us):
             if until_us > from_us:
