@@ -29,6 +29,8 @@ from tests.bench.turns import BTU_MIN, against, in_memory, stepwise, stored
 from tests.builders import run_spec
 
 DEMO = Path(__file__).parents[2] / "include" / "experiment" / "specs" / "demo.yaml"
+STAGES = "include/runs/stages.py"
+"""Of a checkout without it, such as 0.2.0, Python would take that of this one, without a word."""
 Peer = KernelNetwork | HeapNetwork | SimpyNetwork
 TIMES_THE_HEAP_AT_LEAST = 15
 """Executions per CPU second of the kernel, relative to those of the loop over a heap."""
@@ -142,6 +144,8 @@ def main(arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
     minutes, repeats = options.minutes, options.repeats
     if options.against:
+        if not (options.against / STAGES).is_file():
+            parser.error(f"--against: {options.against} has no {STAGES}, which this bench runs")
         against(options.against, minutes, repeats)
         return 0
     spec = stepwise(minutes)

@@ -66,6 +66,14 @@ def test_another_checkout(bench: Bench) -> None:
     assert all(0.3 < float(ratio) < 3 for _, ratio in matches)
 
 
+def test_a_folder_that_cannot_be_measured_is_no_other_checkout(
+    bench: Bench, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        bench("tests.bench.__main__", "--against", str(tmp_path), "--minutes", "10")
+    assert f"{tmp_path} has no include/runs/stages.py" in capsys.readouterr().err
+
+
 def test_growth(bench: Bench) -> None:
     output = bench("tests.bench.growth", "--hours", "0.5", "--repeats", "1")
     hours = re.findall(r"^ *([\d.]+) hours +[\d.]+ s of CPU", output, re.MULTILINE)
