@@ -41,7 +41,7 @@ LARGE_MB = 5_000.0
 FULL_MB = 14_336
 """Memory of hosts that have no room for another."""
 GROWS_AT_MOST = 40
-"""A decision on ten times the cluster. Sorting and the caches make it 6 to 22; what looks at every
+"""A decision on ten times the cluster. Sorting and the caches make it 5 to 28; what looks at every
 instance once for each host or operator, 60 and more."""
 
 
