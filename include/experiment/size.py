@@ -31,8 +31,8 @@ RUN_S_PER_HOUR = 0.2
 """Seconds that an hour of a run takes however little arrives."""
 QUICKEST, SLOWEST = 0.5, 4.0
 """How many times as long as computed the runs take."""
-REPORT_S, REPORT_RUN_S = 35.0, 0.7
-"""Of tables, checks and page: 37 s for one run of two hours, 56 s for twenty-eight."""
+REPORT_S, REPORT_RUN_S = 30.0, 0.15
+"""Of tables, checks and page: 28 s for one run of two hours, 48 s for 100, 54 s for 240."""
 MEMORY_BYTES = 100.0
 """Per execution of a window. ``flow`` keeps no items: ten times as much per one that is stored."""
 IDLE_BYTES = 200e6
