@@ -6,8 +6,9 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-from collections.abc import Iterable
-from contextlib import suppress
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -18,6 +19,18 @@ GRACE_S = 1.0
 CLOSES = (signal.SIGTERM, signal.SIGHUP)
 SIGNALLED = 128
 """A shell's exit code of a process that a signal ended, without the number of the signal."""
+
+
+@contextmanager
+def scratch_folder() -> Iterator[Path]:
+    """A folder for all temporary files of this process meanwhile, so that it can end at once."""
+    before = tempfile.tempdir
+    with tempfile.TemporaryDirectory(prefix="tidebench-") as root:
+        tempfile.tempdir = root
+        try:
+            yield Path(root)
+        finally:
+            tempfile.tempdir = before
 
 
 def ends_at_once(sentence: str, scratch: Path | None = None) -> None:

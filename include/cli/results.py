@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from textwrap import fill, indent
 from typing import Annotated, Any
 
 import typer
 
-from include.cli.interrupt import ends_at_once
+from include.cli.interrupt import ends_at_once, scratch_folder
 from include.cli.options import DEFAULT_ROOT, Database, existing
 from include.model.errors import SpecError, command, unknown_name
 
@@ -57,8 +56,7 @@ def report(
     if not is_remote(folder):
         existing(Path(folder))
     again = command("report", folder)
-    with TemporaryDirectory(prefix="tidebench-") as root:
-        scratch = Path(root)
+    with scratch_folder() as scratch:
         ends_at_once(
             f"Interrupted. What was published before stands; {again} begins again.", scratch
         )

@@ -238,6 +238,37 @@ def test_a_copy_goes_with_its_process_though_threads_still_fill_it(tmp_path):
     assert list((tmp_path / "copies").iterdir()) == []
 
 
+REPORTING = """
+import sys, time
+from tempfile import TemporaryDirectory
+from include.cli.results import report
+from include.studies import publish
+
+def conclude(*_, **__):
+    with TemporaryDirectory(prefix="tidebench-rows-"):
+        print("building", flush=True)
+        time.sleep(60)
+
+publish.conclude = conclude
+report(sys.argv[1])
+"""
+
+
+def test_a_report_that_is_ended_leaves_no_temporary_rows(tmp_path):
+    folder, temporary = tmp_path / "mine", tmp_path / "temporary"
+    folder.mkdir()
+    temporary.mkdir()
+    command = [sys.executable, "-c", REPORTING, folder]
+    environment = {**os.environ, "TMPDIR": str(temporary)}
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, env=environment, stdout=pipe, stderr=pipe) as process:
+        assert process.stdout.readline() == b"building\n"
+        assert list(temporary.iterdir())
+        process.send_signal(signal.SIGTERM)
+    assert process.returncode == 143
+    assert list(temporary.iterdir()) == []
+
+
 ENDED = """
 import os, sys
 from include.cli.interrupt import ends_as_by_ctrl_c
