@@ -249,8 +249,15 @@ def require_every(every_s: float) -> None:
 
 
 def stopped_by_signal() -> threading.Event:
-    """Set by Ctrl-C and by SIGTERM, so that a poll is finished first."""
+    """Set by Ctrl-C and by SIGTERM, so that a poll is finished first, which the next one ends: a
+    controller may never answer."""
     stop = threading.Event()
+
+    def end(*_: object) -> None:
+        if stop.is_set():
+            raise KeyboardInterrupt
+        stop.set()
+
     for each in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(each, lambda *_: stop.set())
+        signal.signal(each, end)
     return stop

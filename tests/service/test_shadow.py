@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import shutil
+import signal
 import time
 from collections.abc import Mapping
 from dataclasses import replace
@@ -16,6 +17,7 @@ import pytest
 from typer.testing import CliRunner
 
 from include.cli import app
+from include.cli.service import stopped_by_signal
 from include.controllers import CONTROLLERS
 from include.controllers.autoscalers.ds2 import Ds2
 from include.controllers.base import Registration
@@ -326,6 +328,28 @@ def register_broken(monkeypatch: pytest.MonkeyPatch, **methods: Any) -> None:
     """A controller that is fixed but for these methods."""
     broken = Registration(type("Broken", (Fixed,), methods))
     monkeypatch.setattr(CONTROLLERS, "_registered", {**CONTROLLERS._registered, "broken": broken})
+
+
+def test_a_second_signal_ends_a_controller_that_never_answers(
+    tmp_path: Path, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def waits(*_: Any) -> Any:
+        signal.raise_signal(signal.SIGTERM)
+        assert stop.is_set()
+        signal.raise_signal(signal.SIGTERM)
+
+    register_broken(monkeypatch, decide=waits)
+    beside = Beside(tmp_path, world, ("broken",))
+    ends = signal.SIGINT, signal.SIGTERM
+    before = [signal.getsignal(number) for number in ends]
+    try:
+        stop = stopped_by_signal()
+        with pytest.raises(KeyboardInterrupt):
+            beside.turns(3)
+    finally:
+        for number, handler in zip(ends, before, strict=True):
+            signal.signal(number, handler)
+        beside.end()
 
 
 def test_one_that_fails_is_told_and_the_others_go_on(
