@@ -37,6 +37,7 @@ def report(
     from include.advise.case import is_advice
     from include.cli.advise import publish_again
     from include.cli.service import verdict
+    from include.files.whole import make_folder
     from include.results.reports.summary import summary
     from include.results.tables.quarantine import require_none_left_out
     from include.runs.measurements.locks import REPORT, alone, locked
@@ -66,8 +67,9 @@ def report(
                 typer.echo(f"not in this report, because they are being measured: {names}")
             for sentence in outdated_runs(here):
                 typer.echo(sentence)
-            if is_remote(folder):
-                database = database or f"sqlite:///{DEFAULT_ROOT / 'results.db'}"
+            if is_remote(folder) and not database:
+                make_folder(DEFAULT_ROOT)
+                database = f"sqlite:///{DEFAULT_ROOT / 'results.db'}"
             conclude(here, (), database, say=typer.echo, master=master, end_to_end=end_to_end)
             text = summary(here, printed, end_to_end=end_to_end)
             typer.echo(

@@ -239,29 +239,36 @@ def test_a_copy_goes_with_its_process_though_threads_still_fill_it(tmp_path):
 
 
 REPORTING = """
-import sys, time
+import sqlite3, sys, time
+from pathlib import Path
 from tempfile import TemporaryDirectory
-from include.cli.results import report
+from include.cli import results
 from include.studies import publish
 
-def conclude(*_, **__):
+def conclude(here, runs, database, **_):
+    sqlite3.connect(database.removeprefix("sqlite:///"))
     with TemporaryDirectory(prefix="tidebench-rows-"):
         print("building", flush=True)
         time.sleep(60)
 
 publish.conclude = conclude
-report(sys.argv[1])
+results.DEFAULT_ROOT = Path(sys.argv[2])
+results.report(sys.argv[1])
 """
 
 
-def test_a_report_that_is_ended_leaves_no_temporary_rows(tmp_path):
+@pytest.mark.parametrize("where", [str, Path.as_uri])
+def test_a_report_that_is_ended_leaves_no_temporary_rows(tmp_path, where):
+    """Of a URI it has a database, though nothing was measured on this machine."""
     folder, temporary = tmp_path / "mine", tmp_path / "temporary"
-    folder.mkdir()
+    (folder / "runs" / "r").mkdir(parents=True)
+    (folder / "runs" / "r" / "manifest.json").write_text("{}")
     temporary.mkdir()
-    command = [sys.executable, "-c", REPORTING, folder]
+    command = [sys.executable, "-c", REPORTING, where(folder), tmp_path / "var"]
     environment = {**os.environ, "TMPDIR": str(temporary)}
     pipe = subprocess.PIPE
     with subprocess.Popen(command, env=environment, stdout=pipe, stderr=pipe) as process:
+        assert process.stdout.readline().startswith(b"measured by other code")
         assert process.stdout.readline() == b"building\n"
         assert list(temporary.iterdir())
         process.send_signal(signal.SIGTERM)
