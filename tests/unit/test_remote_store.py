@@ -136,3 +136,10 @@ def test_nothing_there_is_told_of(tmp_path: Path) -> None:
 
 def test_options_of_a_uri_are_not_shown() -> None:
     assert without_secrets("s3://b/mine?endpoint_override=127.0.0.1:1") == "s3://b/mine"
+
+
+def test_a_target_that_is_a_path_is_told_as_it_was_written(tmp_path: Path) -> None:
+    with pytest.raises(SpecError) as error:
+        copy(an_experiment(tmp_path), str(tmp_path / "up"))
+    how = f"end it with the name of the experiment: {tmp_path}/up/mine"
+    assert (error.value.source, error.value.problems) == (f"{tmp_path}/up", (how,))

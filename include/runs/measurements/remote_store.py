@@ -85,7 +85,9 @@ def copy(source: Path, target: str) -> int:
 
 
 def without_secrets(where: str) -> str:
-    """The URI without its options and whatever may be a password."""
+    """The URI without its options and whatever may be a password; a path as it is."""
+    if not is_remote(where):
+        return where
     scheme, _, rest = where.partition("://")
     return f"{scheme}://{rest.rpartition('@')[2].partition('?')[0].rstrip('/')}"
 
