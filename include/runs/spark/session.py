@@ -54,7 +54,8 @@ def local_driver() -> dict[str, str]:
     """
     options = [
         _ONE_COMPILER,
-        # With one compiler Java has 48 MB for code; the queries of three reports fill that.
+        # A report takes 40 of the 48 MB that Java has for code with one compiler; Spark ends in an
+        # error where they are full, as with every query asked three times in one session.
         "-XX:ReservedCodeCacheSize=240m",
         "-XX:+UseSerialGC",
         # Room from the start: nothing is collected to find out that more is needed.
