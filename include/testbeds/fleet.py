@@ -96,4 +96,4 @@ class Fleet(Generic[H, I]):
 
     def replaced_by(self, number: int) -> list[I]:
         """Instances that serve until instance ``number`` is ready."""
-        return [one for one in self.instances.values() if one.successor == number]
+        return [instance for instance in self.instances.values() if instance.successor == number]

@@ -35,7 +35,7 @@ PROCESSES = 2
 OF_THE_HEAP_AT_MOST = 0.7
 """CPU of a two-hour run, relative to half an hour of the heap loop.
 
-At loads of 2 to 12 it took 0.45 to 0.53 in matrices of 80 and 100 runs. The start of the processes
+At loads of 1 to 12 it took 0.36 to 0.53 in matrices of 80 and 100 runs. The start of the processes
 counts, so fewer runs take more: 0.45 to 0.60 in matrices of 40.
 """
 
