@@ -1,7 +1,8 @@
-"""Instances that a level of each source keeps busy: what elasticity holds the supply against."""
+"""What a source asks of every operator: instances, for elasticity, and executions, end to end."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ _TOPOLOGY = TypeAdapter(Topology)
 
 
 def demand_rows(folder: Path, run: str) -> list[dict[str, Any]]:
-    """One row per source and operator with instances that its items keep busy.
+    """One row per source and operator that its items reach.
 
     From what the run was resolved to. Raises StoreError where that is missing or damaged.
     """
@@ -26,22 +27,28 @@ def demand_rows(folder: Path, run: str) -> list[dict[str, Any]]:
         topology = _TOPOLOGY.validate_python(resolved["topology"])
         service_ms = resolved["calibration"]["service_ms"]
         return [
-            {**of_run, "source": source, "operator": operator, "instances_per_level": instances}
+            {**of_run, "source": source, **row}
             for source in topology.source
-            for operator, instances in _busy_instances(topology, source, service_ms).items()
+            for row in _of_source(topology, source, service_ms)
         ]
     except (KeyError, TypeError, ValueError) as error:
         raise StoreError(f"{path} is damaged ({error!r}); remove it and run again") from error
 
 
-def _busy_instances(
+def _of_source(
     topology: Topology, source: str, service_ms: dict[str, float]
-) -> dict[str, float]:
-    """By operator, with the work of the one that runs in its instances."""
-    levels = {name: float(name == source) for name in topology.source}
+) -> Iterator[dict[str, Any]]:
+    levels = dict.fromkeys(topology.source, 0.0) | {source: 1.0}
     busy: dict[str, float] = {}
     for name, instances in topology.busy_instances(levels, service_ms).items():
         if instances:
             runs_in = topology.operator[name].runs_in or name
             busy[runs_in] = busy.get(runs_in, 0.0) + instances
-    return busy
+    items_per_level = topology.source[source].items_per_level
+    for name, items in topology.items_per_period(levels).items():
+        if items or name in busy:
+            yield {
+                "operator": name,
+                "instances_per_level": busy.get(name),
+                "executions_per_item": items / items_per_level,
+            }

@@ -348,13 +348,17 @@ class CoverRow:
 
 @dataclass(frozen=True, slots=True)
 class SourceDemandRow:
-    """Instances of an operator that one level unit of a source keeps busy all the time, those for
-    an operator that runs in it included. Computed by include/results/tables, never measured.
+    """What a source asks of an operator that its items reach; computed by include/results/tables,
+    never measured.
+
+    One level unit keeps ``instances_per_level`` busy all the time, those for an operator that runs
+    in it included; that one has none. An item of the source leads to ``executions_per_item``.
     """
 
     source: str
     operator: str
-    instances_per_level: float
+    instances_per_level: float | None
+    executions_per_item: float
 
 
 @dataclass(frozen=True, slots=True)
