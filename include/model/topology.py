@@ -171,6 +171,11 @@ class Topology:
             items[name] = sum(items[e.origin] * e.items_out / e.items_in for e in inbound[name])
         return {name: items[name] for name in order}
 
+    def executions_per_item(self, source: str) -> dict[str, float]:
+        """Executions of each operator that an item of the source leads to, in flow order."""
+        level = 1 / self.source[source].items_per_level
+        return self.items_per_period(dict.fromkeys(self.source, 0.0) | {source: level})
+
     def busy_instances(
         self, levels: Mapping[str, float], service_ms: Mapping[str, float]
     ) -> dict[str, float]:

@@ -33,7 +33,9 @@ def test_sources_add_up_to_the_demand_of_their_operators(tmp_path: Path) -> None
         assert all(own)
 
 
-def test_an_operator_that_runs_in_another_adds_to_its_demand(tmp_path: Path) -> None:
+def test_who_runs_in_another_operator_adds_to_its_demand_and_has_its_own_executions(
+    tmp_path: Path,
+) -> None:
     spec = run_spec(
         controller="threshold", pattern="pyramid", topology="cell_images",
         flavor="kvm-1cpu", calibration="cell_images",
@@ -42,6 +44,9 @@ def test_an_operator_that_runs_in_another_adds_to_its_demand(tmp_path: Path) -> 
     alone = resolve(spec).instances_per_level
     assert {operator for _, operator in demand} == {"images"}
     assert sum(demand.values()) == pytest.approx(alone["images"] + alone["queries"])
+    executions = demand_of(spec, tmp_path, EXECUTIONS)
+    assert executions.pop(("scientists", "images")) == 0
+    assert executions == pytest.approx({("camera", "images"): 1, ("scientists", "queries"): 1})
 
 
 def test_an_item_counts_at_every_operator_that_it_leads_to(tmp_path: Path) -> None:
@@ -52,16 +57,6 @@ def test_an_item_counts_at_every_operator_that_it_leads_to(tmp_path: Path) -> No
     })  # fmt: skip
     assert asked["S1", "O8"] == pytest.approx(0.98)
     assert asked["S3", "O8"] == pytest.approx(1 / 102)
-
-
-def test_who_runs_in_another_operator_has_executions_of_its_own(tmp_path: Path) -> None:
-    spec = run_spec(
-        controller="threshold", pattern="pyramid", topology="cell_images",
-        flavor="kvm-1cpu", calibration="cell_images",
-    )  # fmt: skip
-    executions = demand_of(spec, tmp_path, EXECUTIONS)
-    assert executions.pop(("scientists", "images")) == 0
-    assert executions == pytest.approx({("camera", "images"): 1, ("scientists", "queries"): 1})
 
 
 @pytest.mark.parametrize("damage", ["{", "{}"])

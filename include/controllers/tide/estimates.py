@@ -85,10 +85,9 @@ class Flow:
         self.sources = [source.name for source in topology.sources]
         self.per_item: Array = np.zeros((len(self.names), len(self.sources)))
         """Executions of an operator per item of a source. Shape (operators, sources)."""
-        for column, source in enumerate(topology.sources):
-            alone = dict.fromkeys(topology.source, 0.0) | {source.name: 1 / source.items_per_level}
-            items = topology.items_per_period(alone)
-            self.per_item[:, column] = [items[name] for name in self.names]
+        for column, source in enumerate(self.sources):
+            executions = topology.executions_per_item(source)
+            self.per_item[:, column] = [executions[name] for name in self.names]
         origins: dict[str, list[str]] = {name: [] for name in self.names}
         for edge in topology.edges:
             if edge.target in origins:

@@ -44,11 +44,10 @@ def _of_source(
         if instances:
             runs_in = topology.operator[name].runs_in or name
             busy[runs_in] = busy.get(runs_in, 0.0) + instances
-    items_per_level = topology.source[source].items_per_level
-    for name, items in topology.items_per_period(levels).items():
-        if items or name in busy:
+    for name, executions in topology.executions_per_item(source).items():
+        if executions or name in busy:
             yield {
                 "operator": name,
                 "instances_per_level": busy.get(name),
-                "executions_per_item": items / items_per_level,
+                "executions_per_item": executions,
             }
