@@ -10,14 +10,14 @@ import os
 from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 from include.model.errors import SetupError
 from include.service.clock import Timestamp
-from include.service.guard import Permission, Present, allowed_change
+from include.service.guard import Permission, Present, allowed_change, way_back
 from include.service.history import NOT_SENT, TAKEN, ChangeHistory, Entry, news
 from include.service.journal import ChangeJournal
 from include.service.limits import ChangeLimits
@@ -141,13 +141,18 @@ class Actor:
         read = {each.vertex: (each.asked_least, each.asked_most) for each in reading.operators}
         if look.bounds != read:
             return "what the job asks for changes"
-        if (look.state, look.started_s) != (reading.state, reading.started_s):
+        if (look.state == "RUNNING") != reading.running or (
+            reading.running and look.started_s != reading.started_s
+        ):
             return "the job restarts or was started again"
-        return "a checkpoint has begun" if look.checkpoint_running else ""
+        return "a checkpoint has begun" if look.checkpoint_running and reading.running else ""
 
     def _verdict(self, reading: JobReading, read: Timestamp, wish: Wish) -> Permission:
-        present = Present(self._now(), read, self._stopped() or wish.why_not)
-        return allowed_change(wish.counts, reading, self.mandate.limits, self.history, present)
+        present, limits = Present(self._now(), read, self._stopped()), self.mandate.limits
+        if back := way_back(reading, limits, self.history, present):
+            return back
+        present = replace(present, stopped=present.stopped or wish.why_not)
+        return allowed_change(wish.counts, reading, limits, self.history, present)
 
     def _ask(self, verdict: Permission, wish: Wish, reading: JobReading) -> Permission:
         """Send what is allowed, unless somebody stops it while it is written down."""
@@ -231,4 +236,5 @@ def _about(verdict: Permission, wish: Wish, reading: JobReading) -> dict[str, An
         "wanted": wish.counts,
         "why": {name: wish.why[name] for name in verdict.asks if name in wish.why},
         "cuts": verdict.cuts,
+        "back": verdict.back,
     }

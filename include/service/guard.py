@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import MAXYEAR
 
 from include.service.clock import Timestamp
-from include.service.history import ChangeHistory, named
+from include.service.history import NEVER_CAME, NOT_UP, ChangeHistory, named
 from include.service.limits import Bounds, ChangeLimits
 from include.service.reading import JobReading, OperatorReading
 
@@ -24,6 +24,8 @@ class Permission:
     """Why nothing changes at all."""
     cuts: Mapping[str, str] = field(default_factory=dict)
     """Why an operator does not get what is wanted for it."""
+    back: bool = False
+    """Whether it takes the last change back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,15 +75,46 @@ def allowed_change(
     return Permission(asks=asks, instances=room - left, cuts=cuts)
 
 
+def way_back(
+    reading: JobReading, limits: ChangeLimits, history: ChangeHistory, present: Present
+) -> Permission | None:
+    """The bounds before the last change, where that did not come up and the job is down.
+
+    Once for a change, as soon as it counts as failed; None where that is not so, or somebody else
+    changed the job since. What was there before needs no controller that wants it, and no limit
+    keeps a job down: only a pause and an old reading do.
+    """
+    came = [each for each in history.changes if not each.back or each.state not in NEVER_CAME]
+    last, failed = came[-1] if came else None, history.failed
+    if reading.running or not reading.elastic or reading.job != history.job:
+        return None
+    if last is None or last.back or last.state != NOT_UP or failed is None:
+        return None
+    now, since = present.now, (history.others, history.job_since)
+    if any(at is not None and now.since(at) <= now.since(last.at) for at in since):
+        return None
+    if now.since(failed) > limits.up_within_s:
+        return None
+    if held := tuple(_cannot_act(limits, present)):
+        return Permission(held=held, back=True)
+    instances = sum(abs(last.before[name] - count) for name, count in last.asks.items())
+    return Permission(last.before, instances, back=True)
+
+
+def _cannot_act(limits: ChangeLimits, present: Present) -> Iterator[str]:
+    """Reasons that lie in this service."""
+    if present.stopped:
+        yield present.stopped
+    if present.now.since(present.read) > limits.reading_age_s:
+        yield f"the reading is older than {limits.reading_age_s:g} s"
+
+
 def _holds(
     reading: JobReading, limits: ChangeLimits, history: ChangeHistory, present: Present
 ) -> Iterator[str]:
     """Every reason why nothing may change now."""
-    if present.stopped:
-        yield present.stopped
+    yield from _cannot_act(limits, present)
     yield from _not_ready(reading)
-    if present.now.since(present.read) > limits.reading_age_s:
-        yield f"the reading is older than {limits.reading_age_s:g} s"
     there = {each.operator for each in reading.operators}
     if strangers := sorted(set(limits.operators) - there):
         yield (

@@ -26,6 +26,7 @@ OPEN, TAKEN = "open", "taken"
 UP, NOT_UP, NOT_TAKEN, GONE = "up", "not up", "not taken", "gone"
 NOT_SENT = "not sent"
 """Stopped after it was written down. It counts against the limits and is no failure."""
+NEVER_CAME = (NOT_TAKEN, NOT_SENT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,10 @@ class MadeChange:
     state: str = OPEN
     taken: Timestamp | None = None
     """When Flink was known to have taken it."""
+    before: Mapping[str, int] = field(default_factory=dict)
+    """Upper bounds of the same operators until then."""
+    back: bool = False
+    """Whether it takes the change before it back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +94,14 @@ class ChangeHistory:
     def after(self, entry: Entry) -> ChangeHistory:
         about = entry.about
         if entry.kind == "asks":
-            change = MadeChange(about["id"], entry.at, about["asks"], about["instances"])
+            change = MadeChange(
+                about["id"],
+                entry.at,
+                about["asks"],
+                about["instances"],
+                before=about["before"],
+                back=about.get("back", False),
+            )
             recent = (each for each in self.changes if entry.at.since(each.at) < HOUR_S)
             return replace(self, changes=(*recent, change))
         if entry.kind == "job":
@@ -124,7 +136,8 @@ class ChangeHistory:
         if entry.kind == TAKEN:
             return replace(history, bounds={**self.bounds, **named[0].asks})
         if entry.kind == UP:
-            return replace(history, failures=0, failed=None)
+            # That the way back comes up does not make up for what it took back.
+            return history if named[0].back else replace(history, failures=0, failed=None)
         if entry.kind in (NOT_UP, NOT_TAKEN):
             return replace(history, failures=self.failures + 1, failed=entry.at)
         return history

@@ -110,6 +110,12 @@ def _job(about: Mapping[str, Any]) -> str:
     return f"the job {what} {about['job']} and asks for at most {named(about['bounds'])}"
 
 
+def _asked(about: Mapping[str, Any]) -> str:
+    if about.get("back"):
+        return f"goes back to {named(about['asks'])}, as the job is down since the last change"
+    return f"asks for {_asks(about)}"
+
+
 def _asks(about: Mapping[str, Any]) -> str:
     steps = (
         f"{name} {about['before'][name]} -> {count}" + (f" ({why})" if why else "")
@@ -156,7 +162,7 @@ def _ended(about: Mapping[str, Any]) -> str:
 _SENTENCES: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "began": _began,
     "job": _job,
-    "asks": lambda about: f"asks for {_asks(about)}",
+    "asks": _asked,
     "would": lambda about: f"would ask for {_asks(about)}",
     "no answer": lambda about: f"whether Flink takes it is not known yet: {about['says']}",
     TAKEN: lambda about: f"Flink takes {named(about['asks'])}",

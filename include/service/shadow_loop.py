@@ -164,4 +164,5 @@ def lines_of(verdict: Permission, *, really: bool) -> Iterator[str]:
     for name, why in sorted(verdict.cuts.items()):
         yield f"{name} does not get what is wanted: {why}"
     if verdict.asks:
-        yield f"{'asks' if really else 'would ask'} for {named(verdict.asks)}"
+        asks = "goes back to" if verdict.back else "asks for" if really else "would ask for"
+        yield f"{asks} {named(verdict.asks)}"

@@ -56,6 +56,11 @@ class FailingFlink:
     others_s: float = -1e9
     read_s: float = 0.0
     last_asks: dict[str, int] = field(default_factory=dict)
+    before: dict[str, int] = field(default_factory=dict)
+    """Bounds of the operators of the last change that was carried out, before it."""
+    crashes: bool = False
+    """Whether the next change takes the job down, until its bounds change again."""
+    down_with: dict[str, int] | None = None
     came_up: bool = False
     """Whether all that was asked for last ran in a reading; slots may be lost after it."""
 
@@ -75,7 +80,7 @@ class FailingFlink:
         self.late = [each for each in self.late if each[0] > self.up_s + seconds]
         self.up_s += seconds
         self.wall_s += seconds
-        if self.up_s >= self.restarts_until_s:
+        if self._state() == "RUNNING":
             self.runs = {name: min(most, self.slots) for name, (_, most) in self.bounds.items()}
 
     def point(self) -> None:
@@ -115,9 +120,12 @@ class FailingFlink:
 
     def _take(self, job: str, asks: dict[str, int]) -> None:
         if job == self.job:
+            self.before = {name: self.bounds[name][1] for name in asks}
             for name, most in asks.items():
                 self.bounds[name][1] = most
                 self.seen[name] = most
+            if self.crashes:
+                self.crashes, self.down_with = False, self._most()
             self._restart()
 
     # ------------------------------------------------------------------------------ service
@@ -128,7 +136,7 @@ class FailingFlink:
         slow = self.hangs.get("reading") in ("late", "slow")
         if not slow:
             self._fails("reading")
-        now = {each: most for each, (_, most) in self.bounds.items()}
+        now = self._most()
         known = any(line["kind"] == "job" and line["job"] == self.job for line in self._lines())
         if known and now != self.seen:
             self.others_s = self.up_s
@@ -166,7 +174,11 @@ class FailingFlink:
         return JobLook(self._state(), NOON_S - 900, self.checkpoint, bounds, "shop")
 
     def _state(self) -> str:
-        return "RUNNING" if self.up_s >= self.restarts_until_s else "RESTARTING"
+        up = self.up_s >= self.restarts_until_s and self.down_with != self._most()
+        return "RUNNING" if up else "RESTARTING"
+
+    def _most(self) -> dict[str, int]:
+        return {name: most for name, (_, most) in self.bounds.items()}
 
     def ask_for(self, job: str, bounds: dict[str, tuple[int, int]]) -> None:
         self.point()
@@ -197,15 +209,33 @@ class FailingFlink:
     def _judge(self, asks: dict[str, int]) -> None:
         """What no change may do, counted from this side alone."""
         assert self.may_ask, "nothing may change now"
-        assert self.up_s >= self.restarts_until_s, "a restart is under way"
-        assert not self.checkpoint, "a checkpoint is under way"
-        assert not self.missing, "readings were missing"
         assert self.up_s - self.read_s <= self.limits.reading_age_s, "read too long ago"
-        assert self.limits.quiet_until(self.wall_s) is None, "quiet hours"
-        assert self.up_s - self.others_s >= self.limits.respect_others_s, "others changed it"
         open_here = [job for _, job, _ in self.late if job == self.job]
         assert not open_here, "the last request may still be carried out"
         assert not self._comes_up(), "the last change is not up yet"
+        back = self.down_with == self._most()
+        instances = self._way_back(asks) if back else self._change(asks)
+        self.put.append((self.up_s, instances))
+        self.last_asks, self.came_up = asks, False
+        intents = [line for line in self._lines() if line["kind"] == "asks"]
+        assert intents[-1]["asks"] == asks, "the journal does not say so beforehand"
+        assert intents[-1]["id"] not in self.ids, "asked for twice"
+        self.ids.add(intents[-1]["id"])
+
+    def _way_back(self, asks: dict[str, int]) -> int:
+        """Of a job that is down since the last change: by how many instances it changes."""
+        assert asks == self.before, "not what was there before"
+        assert not self.came_up, "the last change ran"
+        assert self.others_s < self.put[-1][0], "others changed it since"
+        return sum(abs(self.bounds[name][1] - most) for name, most in asks.items())
+
+    def _change(self, asks: dict[str, int]) -> int:
+        """Of a job that runs, within all limits."""
+        assert self.up_s >= self.restarts_until_s, "a restart is under way"
+        assert not self.checkpoint, "a checkpoint is under way"
+        assert not self.missing, "readings were missing"
+        assert self.limits.quiet_until(self.wall_s) is None, "quiet hours"
+        assert self.up_s - self.others_s >= self.limits.respect_others_s, "others changed it"
         instances = 0
         for name, most in asks.items():
             least, before = self.bounds[name]
@@ -218,15 +248,11 @@ class FailingFlink:
             assert distance <= limit.most_at_once
             instances += distance
         recent = sum(each for at_s, each in self.put if self.up_s - at_s < 3600)
-        assert recent + instances <= self.limits.changed_instances_per_hour, "an hour's limit"
+        within = recent + instances <= self.limits.changed_instances_per_hour
+        assert within or not instances, "an hour's limit"  # which only a way back goes beyond
         if self.put:
             assert self.up_s - self.put[-1][0] >= self.limits.between_changes_s, "too soon"
-        self.put.append((self.up_s, instances))
-        self.last_asks, self.came_up = asks, False
-        intents = [line for line in self._lines() if line["kind"] == "asks"]
-        assert intents[-1]["asks"] == asks, "the journal does not say so beforehand"
-        assert intents[-1]["id"] not in self.ids, "asked for twice"
-        self.ids.add(intents[-1]["id"])
+        return instances
 
     def _comes_up(self) -> bool:
         """Whether the last change was taken, is as it was asked for, and never ran so far."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import time
 
 import pytest
 
@@ -110,6 +111,29 @@ def test_a_job_that_is_deployed_again_is_known_as_such(flink, acting):
     flink.world.job = "b" * 32
     assert "new to this service" in service.step().held[0]
     assert f"the job was deployed again as {'b' * 32}" in "".join(service.told)
+
+
+def test_a_job_that_a_change_takes_down_gets_what_it_had_and_is_left_alone_for_a_while(
+    flink, acting
+):
+    service = acting(up_within_s=0.5)
+    service.step()
+    flink.changed = {"state": "RESTARTING"}
+    time.sleep(0.6)
+    assert service.step(checkpoint_running=True).back
+    assert flink.world.most["map"] == 2
+    flink.changed = {}
+    for _ in range(2):  # that what it had comes up is no reason to try again at once
+        assert "the last change did not come up" in service.step().held[-1]
+    assert service.told[1:] == [
+        "asks for map 2 -> 3 (the queue grows)",
+        "Flink takes map 3",
+        "map 3 did not come up, map 3 run",
+        "goes back to map 2, as the job is down since the last change",
+        "Flink takes map 2",
+        "map 2 run",
+        service.told[-1],
+    ]
 
 
 @pytest.mark.parametrize(

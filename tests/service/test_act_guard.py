@@ -3,8 +3,8 @@
 import pytest
 
 from include.service.clock import Timestamp
-from include.service.guard import Present, allowed_change
-from include.service.history import NOT_UP, TAKEN, UP, Entry
+from include.service.guard import Present, allowed_change, way_back
+from include.service.history import NOT_SENT, NOT_UP, TAKEN, UP, Entry
 from tests.service.acting_world import (
     asks,
     ended,
@@ -193,3 +193,46 @@ def test_on_a_machine_that_is_up_for_days_an_hour_goes_on():
     elsewhere = Timestamp(moment().at_s, "b2", 864_000.0)
     assert spent.spent(elsewhere) == 10
     assert verdict({"parse": 4}, history=spent, now=elsewhere).held
+
+
+DOWN = job(operator("parse", 4), operator("store", 3), state="RESTARTING")
+FAILED = (asks(moment(-130), parse=4), ended(moment(-120), TAKEN), ended(moment(-10), NOT_UP))
+
+
+def back(*entries, reading=DOWN, now=None, stopped=""):
+    now = now or moment()
+    history = read_before(None, *entries)
+    return way_back(reading, limits_of(), history, Present(now, now, stopped))
+
+
+def test_the_way_back_is_to_the_bounds_before_within_the_time_that_a_change_may_take():
+    allowed = back(*FAILED)
+    assert (allowed.asks, allowed.instances, allowed.back) == ({"parse": 2}, 2, True)
+    assert back(*FAILED, now=moment(90)).asks == {"parse": 2}
+    assert back(*FAILED, now=moment(91)) is None
+
+
+def test_there_is_one_way_back_unless_it_never_came_to_flink():
+    again = Entry(moment(-5), "asks", {**asks(moment(-5), "c2", parse=2).about, "back": True})
+    assert back(*FAILED, again) is None
+    assert back(*FAILED, again, ended(moment(-4), NOT_UP, "c2")) is None
+    assert back(*FAILED, again, ended(moment(-4), NOT_SENT, "c2")).asks == {"parse": 2}
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [
+        FAILED[:2],
+        (*FAILED[:2], ended(moment(-10), UP)),
+        (*FAILED, Entry(moment(-60), "others", {"bounds": {"store": 5}})),
+        (*FAILED, Entry(moment(-5), "job", {"job": "j1", "bounds": {"parse": 4, "store": 3}})),
+    ],
+    ids=["not failed yet", "it ran", "others changed the job since", "deployed again"],
+)
+def test_there_is_no_way_back(entries):
+    assert back(*entries) is None
+
+
+def test_a_job_that_runs_goes_back_for_nothing_and_a_pause_holds_the_way_back():
+    assert back(*FAILED, reading=job(operator("parse", 3, asked=4), operator("store", 3))) is None
+    assert back(*FAILED, stopped="paused").held == ("paused",)
