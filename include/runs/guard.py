@@ -37,7 +37,10 @@ def decide(
     TimeoutError where there is none in time.
     """
     with deadline():
-        after, decided = controller.decide(memory, observation)
+        both = controller.decide(memory, observation)
+    if not isinstance(both, tuple) or len(both) != 2:
+        raise TypeError(f"decide returns {both!r:.60} in place of a memory and a Decision")
+    after, decided = both
     if after.__class__ is not memory.__class__:
         raise TypeError(
             f"decide returns a memory of class {after.__class__.__name__} for one of "

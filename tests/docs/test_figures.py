@@ -384,7 +384,7 @@ def test_the_hard_world_on_thirty_walks() -> None:
     told = between("Paired by walk, `tide` is", "below `btu`")
     figures = [reach(less[name]) for name in ("fixed", "druid", "default-storm", "btu")]
     assert_told(told, [figure for both in figures for figure in both])
-    told = between("chosen on the walks 901 to 906, it has", "less.")
+    told = between("chosen on the walks 901 to 906, it has", "below).")
     figures = [reach(shares[name]) for name in ("options", "tide", "fixed", "druid")]
     assert_told(told, [figure for both in (*figures, reach(less["options"])) for figure in both])
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 import struct
+from dataclasses import replace
 
 import pytest
 
+from include.model.topology import Edge
 from include.testbeds.flink.calibration import PARAMETERS, FlinkCalibration
 from include.testbeds.flink.instances import Starts, counted, newest_whole, whole_line
 from include.testbeds.flink.job import schedule_file, write_job, write_schedules
@@ -34,6 +36,27 @@ def test_the_job_has_operators_in_the_order_of_flow_and_time_as_it_passes(tmp_pa
     assert (front["service_us"], front["parallelism"], front["burns"]) == (10_000, 3, True)
     assert (back["state_kb"], back["parallelism"]) == (2048, 1)
     assert {"from": "front", "to": "back", "out": 2, "in": 3} in job["edges"]
+
+
+def joined(into, out):
+    """`mid` has two inputs, one of them as ``into`` says; what leaves `end` after it is ``out``."""
+    edges = {("S", "front"): (1, 1), ("front", "mid"): (1, 1), ("S", "mid"): into,
+             ("mid", "end"): (1, 1), ("end", "out"): out}  # fmt: skip
+    return replace(
+        a_line(),
+        operators=tuple(an_operator(name, service_ms=5) for name in ("front", "mid", "end", "out")),
+        edges=tuple(
+            Edge(origin=origin, target=target, items_out=leave, items_in=enter)
+            for (origin, target), (leave, enter) in edges.items()
+        ),
+    )
+
+
+def test_a_fraction_needs_inputs_that_carry_equally_many():
+    [problem] = problems_told(FlinkCalibration().complete, joined((2, 3), (1, 10)))
+    assert problem.startswith("end -> out: out must be a whole number on flink, as inputs of end")
+    for topology in (joined((1, 1), (1, 10)), joined((2, 3), (3, 1))):
+        assert FlinkCalibration().complete(topology)
 
 
 def test_expected_items_are_counted_by_hand():

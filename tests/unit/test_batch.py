@@ -106,7 +106,7 @@ FAULTS = {
     "exit": "SystemExit: 3",
     "interrupt": "KeyboardInterrupt",
     "loop": "TimeoutError: no decision after 0.5 s of CPU time",
-    "nothing": "TypeError: cannot unpack non-iterable NoneType object",
+    "nothing": "TypeError: decide returns None in place of a memory and a Decision",
     "text": "TypeError: decide returns 'wait' in place of a Decision",
     "memory": "TypeError: decide returns a memory of class int for one of NoMemory; make it the "
     "class that initial_memory returns",

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from include.files.whole import new_folder, swap_in
+from include.files.whole import new_folder, swap_in, writing
 from include.model.errors import GateFailed
 from include.results.quality.data_docs import settle
 from include.results.quality.expectations import CHECKED, SEVERITIES, suite_of
@@ -92,7 +92,7 @@ def _data_docs(
 ) -> tuple[Check, ...]:
     """Every check as it is now, after putting the Data Docs on it in place."""
     docs = folder / "data_docs"
-    with new_folder(docs) as draft:
+    with writing(docs), new_folder(docs) as draft:
         checks = tuple(_checked(folder, runs, draft, tables))
         settle(draft, folder, checks)
         swap_in(draft, docs)
