@@ -36,7 +36,8 @@ def uncached_of_one(
     op: Operator, total_cores: float, total_mb: float, left_cores: float, left_mb: float
 ) -> float:
     """The same of one host: for a few it takes less time than arrays of them do."""
-    threshold = min(left_cores / op.cpu_cores, left_mb / op.memory_mb)
+    by_cores, by_memory = left_cores / op.cpu_cores, left_mb / op.memory_mb
+    threshold = by_cores if by_cores < by_memory else by_memory  # min takes longer
     if threshold < 1:
         return math.inf
     cores, memory_mb = left_cores - op.cpu_cores, left_mb - op.memory_mb

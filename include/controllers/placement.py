@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
 from copy import copy
 from dataclasses import dataclass
@@ -265,10 +266,10 @@ class FreeCapacities(MutableMapping[str, FreeCapacity]):
     def _with_image(self, name: str) -> NDArray[np.intp]:
         """Places of the hosts that have the image, the earliest lease first."""
         if self._cached is None:
-            self._cached = {}
+            self._cached = defaultdict(list)
             for host, place in self.place.items():
                 for image in self._images[host]:
-                    self._cached.setdefault(image, []).append(place)
+                    self._cached[image].append(place)
         if name not in self._places_with:
             self._places_with[name] = np.array(self._cached.get(name, ()), dtype=np.intp)
         return self._places_with[name]

