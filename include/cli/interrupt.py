@@ -13,8 +13,6 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-import psutil
-
 GRACE_S = 1.0
 CLOSES = (signal.SIGTERM, signal.SIGHUP)
 SIGNALLED = 128
@@ -47,11 +45,7 @@ def ends_at_once(sentence: str, scratch: Path | None = None) -> None:
         if os.getpid() != here:  # a child that was forked says nothing
             os._exit(SIGNALLED + number)
         _handle((signal.SIGINT, *CLOSES), signal.SIG_IGN)
-        children = psutil.Process().children(recursive=True)
-        for child in children:
-            _send(child, signal.SIGTERM)
-        for child in psutil.wait_procs(children, timeout=GRACE_S)[1]:
-            _send(child, signal.SIGKILL)
+        _end_children()
         with suppress(OSError):  # it may be closed
             os.write(terminal, f"\n{sentence}\n".encode())
         if scratch is not None:
@@ -81,6 +75,14 @@ def _handle(numbers: Iterable[int], handler: Any) -> None:
             signal.signal(number, handler)
 
 
-def _send(process: psutil.Process, number: int) -> None:
-    with suppress(psutil.NoSuchProcess):
-        process.send_signal(number)
+def _end_children() -> None:
+    """Ask all processes that this one started to end, and kill those that have not by GRACE_S."""
+    import psutil  # here, as few commands are interrupted and all would start later
+
+    children = psutil.Process().children(recursive=True)
+    for child in children:
+        with suppress(psutil.NoSuchProcess):
+            child.terminate()
+    for child in psutil.wait_procs(children, timeout=GRACE_S)[1]:
+        with suppress(psutil.NoSuchProcess):
+            child.kill()

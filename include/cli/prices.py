@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from include.experiment.prices.books import PENALTY_PER_ITEM, RULES
-from include.experiment.prices.listed import CURRENCY, Offer, PriceList, load_price_list, parse_size
-from include.files.whole import write_bytes
 from include.model.errors import SpecError, all_checked
+
+if TYPE_CHECKING:
+    from include.experiment.prices.listed import Offer, PriceList
 
 MOST_SHOWN = 15
 _MOST_NAMED = 4
@@ -28,6 +28,9 @@ def prices(
     out: Annotated[Path | None, typer.Option(help="Write a price book of the first one.")] = None,
 ) -> None:
     """List on-demand prices of a provider; write a price book."""
+    from include.experiment.prices.listed import load_price_list, parse_size
+    from include.files.whole import write_bytes
+
     size, _ = all_checked(
         "prices", lambda: parse_size(like), lambda: load_price_list(provider, region)
     )
@@ -71,6 +74,9 @@ def _require_sized(
 
 def _lines(price_list: PriceList, offers: list[Offer]) -> Iterator[str]:
     """The offers as a table, and what one must know of them."""
+    from include.experiment.prices.books import RULES
+    from include.experiment.prices.listed import CURRENCY
+
     costs = f"{CURRENCY + '/h':>10} {CURRENCY + '/month':>10}"
     yield f"{'type':<24} {'vCPU':>5} {'GB':>7} {costs}  remark"
     for offer in offers[:MOST_SHOWN]:
@@ -103,6 +109,9 @@ def _some(names: tuple[str, ...]) -> str:
 
 def _as_yaml(price_list: PriceList, offer: Offer) -> str:
     """A price book of the offer, which ``load_book`` reads."""
+    from include.experiment.prices.books import PENALTY_PER_ITEM, RULES
+    from include.experiment.prices.listed import CURRENCY
+
     rule = RULES[price_list.provider]
     unverified = f"  # not verified: {rule.unverified}" if rule.unverified else ""
     return f"""\
