@@ -35,7 +35,7 @@ Peer = KernelNetwork | HeapNetwork | SimpyNetwork
 TIMES_THE_HEAP_AT_LEAST = 15
 """Executions per CPU second of the kernel, relative to those of the loop over a heap."""
 PEAK_MB_AT_MOST = 220
-"""Of `tidebench run demo`, a process that finds the kernel compiled: 199 MB."""
+"""Of `tidebench run demo`, a process that finds the kernel compiled: 197 MB."""
 
 
 def timed(

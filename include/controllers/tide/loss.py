@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -141,7 +141,8 @@ class Loss:
         ahead: Array = np.arange(count + LOOKAHEAD, dtype=np.float64)[:, None] + instances
         late = self.late_ahead(ahead, rows)
         saved = [(late[:count] - late[k : k + count]) / k for k in range(1, LOOKAHEAD + 1)]
-        gains: Array = np.where(ahead[:count] < 1, FIRST, np.max(saved, axis=0))
+        # Two by two: np.max would copy all of them into one array first.
+        gains: Array = np.where(ahead[:count] < 1, FIRST, reduce(np.maximum, saved))
         return gains
 
     def late_in(self, lasts_s: Array | float, instances: Array, waiting: Array) -> Array:
