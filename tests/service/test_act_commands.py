@@ -16,6 +16,7 @@ from include.service.guard import Permission
 from include.service.history import Entry
 from include.service.journal import ChangeJournal
 from include.service.pause import pause, why_paused
+from include.service.record import Recorder
 from include.service.shadow import ShadowState
 from include.service.shadow_loop import lines_of, wish_of
 from tests.command_line import refused, said
@@ -77,9 +78,10 @@ def test_the_switch_and_the_journal_on_the_command_line(tmp_path):
         (lambda state: pause(state, "release day"), "paused.json"),
         (lambda state: ChangeJournal(state).append(Entry(moment(), "x", {})), "journal.jsonl"),
         (ShadowState("orders").save, "state.json"),
+        (lambda state: Recorder(state, "orders", "http://h:1", 5).begin(0.0), "recording.json"),
     ],
 )
-def test_the_switch_a_new_journal_and_the_state_are_on_disk_with_their_names(
+def test_what_a_power_cut_may_not_take_is_on_disk_with_its_name(
     tmp_path, monkeypatch, writes, name
 ):
     synced, fsync = [], os.fsync

@@ -242,20 +242,6 @@ def test_what_a_kill_leaves_of_the_first_file_is_nothing_else(tmp_path: Path, wo
     assert read_json(tmp_path / "recording.json")["job"] == "orders"
 
 
-def test_what_says_whose_a_folder_is_survives_a_power_cut(
-    tmp_path: Path, world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    synced, fsync = [], os.fsync
-
-    def counted(file: int) -> None:
-        synced.append(Path(f"/proc/self/fd/{file}").readlink())
-        fsync(file)
-
-    monkeypatch.setattr("os.fsync", counted)
-    a_recorder(tmp_path, world)
-    assert [path.name[:15] for path in synced] == [".recording.json", tmp_path.name[:15]]
-
-
 def test_half_a_header_stays_nowhere(tmp_path: Path) -> None:
     with no_file_above(3), pytest.raises(SetupError, match="cannot be written"):
         AppendedRows(tmp_path / "rows.csv", ("a", "b", "c"))
