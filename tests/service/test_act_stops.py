@@ -31,9 +31,11 @@ def test_nothing_is_asked_of_flink_between_the_last_look_and_the_request(flink, 
         (lambda flink: setattr(flink.world, "name", "clicks"), "'clicks' in place of 'orders'"),
         (lambda flink: flink.world.restart(5.0), "restarts or was started again"),
         (lambda flink: setattr(flink.world, "started_s", 1_799_999_500.0), "started again"),
+        (lambda flink: setattr(flink, "fault", sends_on), "Flink"),
+        (lambda flink: setattr(flink, "fault", answers_other_json), "Flink"),
     ],
 )
-def test_a_job_that_is_no_longer_as_it_was_read_is_read_again(flink, acting, happens, why):
+def test_what_happens_after_the_reading_holds_the_change(flink, acting, happens, why):
     service = acting()
     verdict = service.step(meanwhile=lambda: happens(flink))
     assert why in verdict.held[0]
@@ -63,12 +65,3 @@ def test_a_state_folder_that_is_removed_is_not_made_again(flink, acting, tmp_pat
         service.actor.end()
     assert requests(flink) == []
     assert not tmp_path.exists()
-
-
-@pytest.mark.parametrize("fault", [sends_on, answers_other_json])
-def test_a_look_that_something_else_answers_holds_the_change(flink, acting, fault):
-    service = acting()
-    verdict = service.step(meanwhile=lambda: setattr(flink, "fault", fault))
-    assert "Flink" in verdict.held[0]
-    assert requests(flink) == []
-    assert service.kinds == ["job", "held"]
