@@ -6,25 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from include.files.whole import new_folder, require_writable, swap_in, write_bytes
+from include.files.whole import require_writable, swap_in
 from include.model.errors import SetupError
 from tests.command_line import refused
 from tests.full_disk import no_file_above
-
-
-def test_a_file_is_replaced_and_nothing_else_stays(tmp_path: Path) -> None:
-    target = tmp_path / "deep" / "file.txt"
-    write_bytes(target, b"old")
-    write_bytes(target, b"new")
-    assert target.read_bytes() == b"new"
-    assert [path.name for path in target.parent.iterdir()] == ["file.txt"]
-
-
-def test_a_file_that_cannot_be_replaced_leaves_no_draft(tmp_path: Path) -> None:
-    (tmp_path / "taken").mkdir()
-    with pytest.raises(SetupError, match="taken cannot be written"):
-        write_bytes(tmp_path / "taken", b"content")
-    assert [path.name for path in tmp_path.iterdir()] == ["taken"]
 
 
 @pytest.mark.parametrize(
@@ -54,18 +39,6 @@ def test_a_full_disk_is_told_before_long_work(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_takes_the_place_of_the_old_one(tmp_path: Path) -> None:
-    target = tmp_path / "published"
-    target.mkdir()
-    (target / "stale.csv").write_text("old")
-    with new_folder(target) as draft:
-        (draft / "fresh.csv").write_text("new")
-        assert not (target / "fresh.csv").exists()
-        swap_in(draft, target)
-    assert [path.name for path in tmp_path.iterdir()] == ["published"]
-    assert [path.name for path in target.iterdir()] == ["fresh.csv"]
-
-
 def test_the_old_folder_comes_back_when_the_new_one_is_gone(tmp_path: Path) -> None:
     target = tmp_path / "published"
     target.mkdir()
@@ -73,15 +46,3 @@ def test_the_old_folder_comes_back_when_the_new_one_is_gone(tmp_path: Path) -> N
     with pytest.raises(FileNotFoundError):
         swap_in(tmp_path / "never_written", target)
     assert (target / "old.csv").read_text() == "old"
-
-
-def test_an_error_leaves_the_target_and_no_draft(tmp_path: Path) -> None:
-    with pytest.raises(FileNotFoundError), new_folder(tmp_path / "published") as draft:
-        (draft / "no_such_folder" / "half.csv").write_text("half")
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_drafts_of_a_killed_process_are_removed(tmp_path: Path) -> None:
-    (tmp_path / ".published.draft-0badcafe").mkdir()
-    with new_folder(tmp_path / "published") as draft:
-        assert list(tmp_path.iterdir()) == [draft]
