@@ -50,14 +50,6 @@ def test_the_files_of_all_windows_have_every_row_in_order(store):
     assert [path.name for path in files(store)] == ["part-all.parquet"] * 2
 
 
-@pytest.mark.parametrize("stored", range(WINDOWS))
-def test_windows_that_were_not_stored_give_the_same_files(store, stored):
-    described = wholes(store)
-    content = store.whole("event").read_bytes()
-    assert wholes(store, stored) == described
-    assert store.whole("event").read_bytes() == content
-
-
 def test_a_window_measured_again_after_the_end_stores_nothing_twice(store):
     described = wholes(store)
     write_json(store.manifest, {})
