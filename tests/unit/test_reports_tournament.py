@@ -74,15 +74,6 @@ def test_equals_are_best_together_as_they_are_shown() -> None:
     assert [standing.cells["resource_cost"].best for standing in match.standings] == [True, True]
 
 
-def test_the_interval_is_that_of_the_t_distribution_and_needs_two_runs() -> None:
-    first, second = matches(ROWS)
-    cell = first.standings[0].cells["resource_cost"]
-    assert cell.half == pytest.approx(3.182446 * 1.0 / 2)  # t(0.975, 3) sigma / sqrt(4)
-    assert (cell.value, cell.spread) == ("10.00", "± 1.59")
-    cell = second.standings[0].cells["resource_cost"]
-    assert (cell.value, cell.spread) == ("5.00", "")
-
-
 def test_the_best_is_judged_by_what_nobody_improves_by_starving() -> None:
     starving = [row("a", "relaxed_compliance_percent", 99.0), row("a", COMPLIANCE, 20.0)]
     serving = [row("b", "relaxed_compliance_percent", 90.0), row("b", COMPLIANCE, 90.0)]
