@@ -193,17 +193,6 @@ def test_a_parquet_trace_equals_its_csv(tmp_path):
     assert runs[0].levels_of == runs[1].levels_of
 
 
-def test_paths_in_a_spec_are_relative_to_it(tmp_path):
-    (tmp_path / "mine.yaml").write_text(TOPOLOGY)
-    (tmp_path / "trace.csv").write_text("time_s,level\n0,1\n")
-    (tmp_path / "spec.yaml").write_text(
-        "{name: own, topology: mine.yaml, controllers: btu,"
-        " patterns: {name: trace, path: trace.csv}, duration_min: 10}"
-    )
-    (point,) = load_spec(tmp_path / "spec.yaml").points()
-    assert resolve(point).topology.name == "mine"
-
-
 def test_the_form_has_a_default_for_everything_and_runs_as_it_comes():
     params = experiment_params()
     point = run_from_params({name: param["default"] for name, param in params.items()})
