@@ -101,15 +101,6 @@ def test_runs_that_are_not_measured_are_missed_on_the_page(published: Path) -> N
     assert f"{len(manifest['not_measured'])} of the runs that were asked for last are" in page
 
 
-def test_publishing_twice_gives_the_same_bytes_and_rows(published: Path) -> None:
-    files = _published(published)
-    rows = {table: _rows(published, table) for table in PUBLISHED}
-    publish(published, _url(published))
-    assert _published(published) == files
-    assert {table: _rows(published, table) for table in PUBLISHED} == rows
-    assert len(rows["compliance"]) == 3
-
-
 def test_a_later_edition_replaces_rows_and_forgets_those_that_are_gone(published: Path) -> None:
     change(published, "cost", leases=1)
     restage(published, "compliance", read_staged(published, "compliance")[:2])

@@ -16,7 +16,7 @@ from include.model.errors import PublishError, SpecError
 from include.results.reports.database import Publication, removed_rows, sent_rows
 from include.results.reports.labels import Change, change_labels, tags_in
 from include.results.reports.publish import publish
-from include.results.reports.results import FILTERS, ORDERS, PAGE_RUNS, Query, find_runs, read_runs
+from include.results.reports.results import ORDERS, PAGE_RUNS, Query, find_runs, read_runs
 from include.runs.measurements.origin import DagRun, Origin
 from tests.builders_staged import RUN, let_pass, stage, tables_of
 from tests.problems import problems_told
@@ -211,11 +211,6 @@ def test_a_database_that_is_none_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(PublishError, match="cannot be read") as caught:
         find_runs("postgresql+psycopg://user:s3cret@127.0.0.1:9/lab", Query())
     assert "s3cret" not in str(caught.value)
-
-
-def test_filters_are_columns_of_runs(url: str) -> None:
-    (row, *_) = find_runs(url, Query()).runs
-    assert set(FILTERS) <= set(row)
 
 
 @pytest.mark.parametrize(
