@@ -134,12 +134,6 @@ def test_a_bill_of_any_size_has_room(cases: int, bars: int) -> None:
     assert draw_bill([row | {"btu_min": float(case)} for case in range(25)]) == ""
 
 
-def test_the_page_says_what_its_figures_count(page: str) -> None:
-    assert " o_slo; overdue items are late</small>" in page
-    assert "The o_slo of an operator is how long it takes for one item when nothing waits." in page
-    assert "Changes after the first deployment" in page
-
-
 def test_sections_come_in_their_order(page: str) -> None:
     ids = [attributes.get("id") for tag, attributes in _Elements(page).seen if tag == "section"]
     assert ids == ["run", "results", "time", "operators", "scaling", "adapt", "advice", "checks",
