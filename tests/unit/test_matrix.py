@@ -98,12 +98,6 @@ def test_a_file_is_told_in_its_own_order(stage: str, tmp_path: Path) -> None:
         assert message in text
 
 
-def test_the_command_line_tells_the_same_without_a_traceback(tmp_path: Path) -> None:
-    wrong = {field: value for field, (value, _) in NAMES.items()}
-    # `main` prints the exception and nothing else.
-    assert f": {len(NAMES)} problems\n" in refused("check", a_file(tmp_path, **MINE | wrong))
-
-
 def test_an_empty_field_and_a_text_without_quotes_say_what_to_write(tmp_path: Path) -> None:
     path = a_file(tmp_path, **MINE | {"name": 2026, "hosts": None, "topology": None})
     assert problems_told(runs_in_file, path) == [

@@ -277,11 +277,6 @@ def test_everything_that_is_not_as_published_is_named_at_once(folder: Path, tmp_
     assert not (tmp_path / "demo.zip").exists()
 
 
-def test_what_was_not_published_is_no_crate(tmp_path: Path) -> None:
-    with pytest.raises(PublishError, match=r"first: tidebench report"):
-        pack_crate(tmp_path, tmp_path / "demo.zip")
-
-
 def test_with_its_last_run_the_crate_goes(folder: Path) -> None:
     remove_runs(folder, [SPEC.run_id], f"sqlite:///{folder.parent / 'results.db'}")
     assert not (folder / METADATA).exists()
