@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -30,10 +31,10 @@ WITHIN_S = 200.0
 class Service:
     """The command, its journal, and the job that it acts on."""
 
-    def __init__(self, run, folder):
+    def __init__(self, run, folder, limits=LIMITS):
         self.url, self.job = f"http://127.0.0.1:{run.state.ports.rest}", run.config.run
         self.state, self.limits = folder / "state", folder / "limits.yaml"
-        self.limits.write_text(LIMITS)
+        self.limits.write_text(limits)
 
     @contextmanager
     def runs(self, *options):
@@ -93,3 +94,22 @@ def test_a_busy_operator_is_scaled_within_limits_others_are_respected_and_it_han
     assert "asks for front 2 -> 3 (front uses" in service.told()
     assert service.kinds().count("asks") - service.kinds().count("not taken") == 1
     assert "end 1 -> 2" in service.told()
+
+
+def test_a_job_that_is_down_since_a_change_gets_what_it_had(tmp_path):
+    """Its TaskManagers are killed as it is rescaled; nothing starts them again."""
+    config = configured(rate=60, emits_s=600, duration_s=700)
+    with flink_run(config, HOSTS) as run:
+        flink = FlinkRest(f"http://127.0.0.1:{run.state.ports.rest}")
+        limits = LIMITS.replace("up_within_s: 200", "up_within_s: 20")
+        service = Service(run, tmp_path, limits)
+        with service.runs("--really"):
+            service.until("taken")
+            for host in run.state.fleet.hosts.values():
+                os.kill(host.process.pid, signal.SIGKILL)
+            wait_until(lambda: service.kinds().count("taken") == 2, service.told, WITHIN_S)
+        assert "goes back to front 2, as the job is down" in service.told()
+        reading = flink.reading(service.job)
+        assert (reading.running, reading.elastic) == (False, True)
+        assert asked_and_running(flink, service.job)["front"][0] == 2
+        flink.close()
