@@ -140,7 +140,7 @@ def test_a_dip_of_instances_is_no_scaling(steps: int) -> None:
     assert found.incidents_s == (400 * STEP_S, 2000 * STEP_S)
 
 
-def test_everything_that_is_missing_is_said_at_once() -> None:
+def test_all_that_a_job_lacks_is_said_at_once() -> None:
     bare = without(recording(Truth(), daily()), "instances", "cpu_share", "rate_per_s")
     with pytest.raises(SpecError) as error:
         fit(bare)

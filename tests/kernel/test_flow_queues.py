@@ -115,7 +115,7 @@ def uncut():
 
 @settings(max_examples=15, deadline=None)
 @given(cuts_ms=st.lists(st.integers(1, 299_999), max_size=6, unique=True))
-def test_results_do_not_depend_on_where_time_is_cut(uncut, cuts_ms):
+def test_the_fluid_does_not_depend_on_where_time_is_cut(uncut, cuts_ms):
     assert run_cut([cut_ms / 1000 for cut_ms in cuts_ms]) == uncut
 
 
@@ -174,7 +174,7 @@ def test_mm_c_waits_as_erlang_c_says_below_saturation(servers, utilisation):
 
 
 @pytest.mark.parametrize("utilisation", [0.5, 0.8])
-def test_md_1_waits_as_pollaczek_and_khinchine_say(utilisation):
+def test_md_1_of_the_fluid_waits_as_pollaczek_and_khinchine_say(utilisation):
     config = a_config(a_chain("O1"), 10 * utilisation, calibration={"arrival_cv": 1.0})
     testbed = started(config)
     wait_s = measured_at(testbed, 3600)["processing_duration"]["wait_ms"].mean() / 1000
@@ -245,7 +245,7 @@ for name, array in sorted(testbed.queues.arrays().items()):
 """
 
 
-def test_compiled_and_plain_python_agree():
+def test_the_fluid_compiled_and_in_plain_python_agrees():
     compiled = printed(TWIN)
     assert compiled == printed(TWIN, NUMBA_DISABLE_JIT="1")
     assert "counts" in compiled

@@ -94,7 +94,7 @@ def test_a_run_without_advisors_is_what_it_was(tmp_path: Path) -> None:
     assert "advisors_failed" not in read_json(store.commit(0))["summary"]
 
 
-def test_window_by_window_gives_the_same_bytes(tmp_path: Path) -> None:
+def test_advice_window_by_window_gives_the_same_bytes(tmp_path: Path) -> None:
     """Each window in a process of its own, one of them killed after its rows were written."""
     spec = a_spec(advisors=ADVISORS, btus_min=5, duration_min=15, faults=FAULTS)
     whole, cut = tmp_path / "whole", tmp_path / "cut"

@@ -89,7 +89,7 @@ def test_one_instance_fewer_goes_along_with_another_change():
     }
 
 
-def test_while_it_waits_it_says_what_for():
+def test_while_ds2_waits_it_says_what_for():
     """Without an observation before, then for the two intervals of warm-up, then it acts."""
     memory, reasons = DS2.initial_memory(), []
     for turn, o1 in enumerate(flowing("O1", [(60, 20, 1.0)] * 3)):
