@@ -113,6 +113,7 @@ class FailingFlink:
         self.job = job
         self.bounds = {"parse": [1, 2], "store": [1, 3], "sink": [1, 200]}
         self.others_s = -1e9  # what was asked of the job before is gone
+        self.last_asks, self.came_up = {}, True
         self._restart()
 
     def _restart(self) -> None:
@@ -141,8 +142,9 @@ class FailingFlink:
         if known and now != self.seen:
             self.others_s = self.up_s
         self.seen = now
+        taken = {each: now[each] for each in self.last_asks} == self.last_asks
         running = {each: self.runs[each] for each in self.last_asks}
-        if self._state() == "RUNNING" and running == self.last_asks:
+        if self._state() == "RUNNING" and taken and running == self.last_asks:
             self.came_up = True
         reading = acting_world.job(
             *(
