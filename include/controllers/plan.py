@@ -222,6 +222,7 @@ class Plan:
         moves do not count, because they are not ready at once.
         """
         gone = {instance.instance, *already}
+        # In any order: `serving` would sort thousands, each time that one of them has gone.
         return any(
             (other.ready or not instance.ready)
             and other.instance not in gone

@@ -164,5 +164,6 @@ def lines_of(verdict: Permission, *, really: bool) -> Iterator[str]:
     for name, why in sorted(verdict.cuts.items()):
         yield f"{name} does not get what is wanted: {why}"
     if verdict.asks:
-        asks = "goes back to" if verdict.back else "asks for" if really else "would ask for"
-        yield f"{asks} {named(verdict.asks)}"
+        does, would = ("goes", "would go") if verdict.back else ("asks", "would ask")
+        to = "back to" if verdict.back else "for"
+        yield f"{does if really else would} {to} {named(verdict.asks)}"

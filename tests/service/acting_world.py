@@ -107,10 +107,14 @@ class Acting:
         self.flink, self.state, self.counts = flink, state, {"map": 3}
         given = {"between_changes_s": 0, "respect_others_s": 3600, "wait_after_failure_s": 3600}
         self.why, self.client, self.ended = "the queue grows", connect(), False
-        self.why_not = ""
+        self.why_not, self.ahead_s = "", 0.0
         may = mandate(state, really=really, limits=limits_of(**{**given, **limits}))
-        self.actor = Actor(may, self.client, ends=lambda: self.ended)
+        self.actor = Actor(may, self.client, ends=lambda: self.ended, now=self.now)
         self.actor.read_journal()
+
+    def now(self):
+        """By a clock that is ``ahead_s``."""
+        return Timestamp.now().before(-self.ahead_s)
 
     def step(self, *, meanwhile=lambda: None, **changed):
         """``meanwhile`` happens between the reading and the step."""
@@ -118,7 +122,7 @@ class Acting:
         wish = Wish(self.counts, {"map": self.why}, self.why_not)
         reading = replace(self.client.reading("orders"), **changed)
         meanwhile()
-        return self.actor.step(reading, Timestamp.now(), wish)
+        return self.actor.step(reading, self.now(), wish)
 
     @property
     def kinds(self):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import time
 
 import pytest
 
@@ -14,7 +13,7 @@ from include.service.history import Entry
 from include.service.journal import FILE, ChangeJournal
 from include.service.pause import pause, resume
 from tests.full_disk import no_file_above
-from tests.service.acting_world import requests
+from tests.service.acting_world import LIMITS, requests
 from tests.service.fake_flink import answers_500, hangs_up, sends_on
 
 
@@ -116,10 +115,10 @@ def test_a_job_that_is_deployed_again_is_known_as_such(flink, acting):
 def test_a_job_that_a_change_takes_down_gets_what_it_had_and_is_left_alone_for_a_while(
     flink, acting
 ):
-    service = acting(up_within_s=0.5)
+    service = acting()
     service.step()
     flink.changed = {"state": "RESTARTING"}
-    time.sleep(0.6)
+    service.ahead_s = LIMITS["up_within_s"] + 1
     assert service.step(checkpoint_running=True).back
     assert flink.world.most["map"] == 2
     flink.changed = {}

@@ -39,6 +39,9 @@ def test_a_terminal_is_told_what_is_asked_for_held_and_cut():
         "would ask for map 3",
     ]
     assert list(lines_of(asks, really=True))[-1] == "asks for map 3"
+    back = Permission({"map": 2}, back=True)
+    told = [*lines_of(back, really=False), *lines_of(back, really=True)]
+    assert told == ["would go back to map 2", "goes back to map 2"]
     assert list(lines_of(Permission(held=("paused",)), really=True)) == ["nothing changes: paused"]
     assert list(lines_of(Permission(), really=True)) == []
 
