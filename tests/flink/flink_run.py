@@ -6,11 +6,8 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from itertools import chain
+from dataclasses import dataclass, replace
 from typing import Any
-
-import numpy as np
 
 from include.model.decision import Action, LeaseHost, Outcome, StartInstance
 from include.model.host import HostFlavor
@@ -46,6 +43,24 @@ def a_line(*, state_mb: float = 0.0) -> Topology:
             Edge(origin="front", target="back", items_out=2, items_in=3),
             Edge(origin="front", target="end"),
             Edge(origin="back", target="end"),
+        ),
+    )
+
+
+def a_join() -> Topology:
+    """One operator gets all from a quick one and two of three from a slow one; half go on."""
+    edges = {("S", "quick"): (1, 1), ("S", "slow"): (2, 3), ("quick", "both"): (1, 1),
+             ("slow", "both"): (1, 1), ("both", "half"): (1, 2)}  # fmt: skip
+    return replace(
+        a_line(),
+        name="join",
+        operators=tuple(
+            an_operator(name, service_ms)
+            for name, service_ms in {"quick": 5, "slow": 100, "both": 5, "half": 5}.items()
+        ),
+        edges=tuple(
+            Edge(origin=origin, target=target, items_out=leave, items_in=enter)
+            for (origin, target), (leave, enter) in edges.items()
         ),
     )
 
@@ -116,37 +131,28 @@ class FlinkRun:
         numbers: dict[str, list[tuple[int, int]]] = {name: [] for name in state.operators}
         for file in row_files(state.folder, state.operators):
             if counts(file, bounds):
-                numbers[file.operator] += [(row.edge, row.number) for row in file.rows()]
+                numbers[file.operator] += [(row.path, row.number) for row in file.rows()]
         assert {name: len(of) for name, of in numbers.items()} == expected
         assert {name: len(set(of)) for name, of in numbers.items()} == expected
         return expected
 
 
 def expected_items(config: TestbedConfig) -> dict[str, int]:
-    """How many items every operator gets in a whole run: counted, number by number.
-
-    Item n of an edge exists for numbers below those that left; what leaves an operator follows
-    from the numbers that entered, and inputs take turns (`Numbers.java`).
+    """Of how many items of every operator there are rows after a whole run: by every path that
+    leads to it, as `Edge.java` rounds them, every nth.
     """
     topology = config.topology
-    streams: dict[str, np.ndarray] = {
-        name: np.arange(schedule.items) for name, schedule in schedules_of(config).items()
-    }
+    by_path = {name: [schedule.items] for name, schedule in schedules_of(config).items()}
     for name in topology.flow_order:
-        inputs = [edge for edge in topology.edges if edge.target == name]
-        numbers = [
-            leaving(streams[edge.origin], edge) * len(inputs) + place
-            for place, edge in enumerate(inputs)
+        by_path[name] = [
+            (items * edge.items_out + place * edge.items_in // len(by_path[edge.origin]))
+            // edge.items_in
+            for edge in topology.edges
+            if edge.target == name
+            for place, items in enumerate(by_path[edge.origin])
         ]
-        streams[name] = np.sort(np.concatenate(numbers))
-    return {name: len(streams[name]) for name in topology.operator_names}
-
-
-def leaving(entered: np.ndarray, edge: Edge) -> np.ndarray:
-    """Numbers of the items that leave by an edge when items of these numbers have entered."""
-    out, per = edge.items_out, edge.items_in
-    numbers = [range(n * out // per, (n + 1) * out // per) for n in entered.tolist()]
-    return np.array([*chain.from_iterable(numbers)], dtype=np.int64)
+    every = config.calibration.get("sample_every_items", 1)
+    return {name: sum(-(-n // every) for n in by_path[name]) for name in topology.operator_names}
 
 
 def configured(

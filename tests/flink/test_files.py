@@ -5,18 +5,16 @@ from __future__ import annotations
 import json
 import os
 import struct
-from dataclasses import replace
 
 import pytest
 
-from include.model.topology import Edge
 from include.testbeds.flink.calibration import PARAMETERS, FlinkCalibration
 from include.testbeds.flink.instances import Starts, counted, newest_whole, whole_line
 from include.testbeds.flink.job import schedule_file, write_job, write_schedules
 from include.testbeds.flink.reap import RUNS_WITH_LOGS, find, give_back_run
 from include.testbeds.flink.state import kept_logs, run_folder
 from include.testing.builders import a_topology, an_operator
-from tests.flink.flink_run import a_line, configured, expected_items
+from tests.flink.flink_run import a_join, a_line, configured, expected_items
 from tests.flink.world import subtask_of, write_counts
 from tests.problems import problems_told
 
@@ -38,31 +36,15 @@ def test_the_job_has_operators_in_the_order_of_flow_and_time_as_it_passes(tmp_pa
     assert {"from": "front", "to": "back", "out": 2, "in": 3} in job["edges"]
 
 
-def joined(into, out):
-    """`mid` has two inputs, one of them as ``into`` says; what leaves `end` after it is ``out``."""
-    edges = {("S", "front"): (1, 1), ("front", "mid"): (1, 1), ("S", "mid"): into,
-             ("mid", "end"): (1, 1), ("end", "out"): out}  # fmt: skip
-    return replace(
-        a_line(),
-        operators=tuple(an_operator(name, service_ms=5) for name in ("front", "mid", "end", "out")),
-        edges=tuple(
-            Edge(origin=origin, target=target, items_out=leave, items_in=enter)
-            for (origin, target), (leave, enter) in edges.items()
-        ),
-    )
-
-
-def test_a_fraction_needs_inputs_that_carry_equally_many():
-    [problem] = problems_told(FlinkCalibration().complete, joined((2, 3), (1, 10)))
-    assert problem.startswith("end -> out: out must be a whole number on flink, as inputs of end")
-    for topology in (joined((1, 1), (1, 10)), joined((2, 3), (3, 1))):
-        assert FlinkCalibration().complete(topology)
-
-
 def test_expected_items_are_counted_by_hand():
     # 20 a second for half a second: ten items; two of three go on: 6; the end gets both.
     items = expected_items(configured(rate=20, emits_s=0.5))
     assert items == {"front": 10, "back": 6, "end": 16}
+    # Half of each ten and six: 5 by one path, by the other, which begins within a pair, 3.
+    items = expected_items(configured(topology=a_join(), rate=20, emits_s=0.5))
+    assert items == {"quick": 10, "slow": 6, "both": 16, "half": 8}
+    items = expected_items(configured(topology=a_join(), rate=22, emits_s=0.5))
+    assert items == {"quick": 11, "slow": 7, "both": 18, "half": 9}
 
 
 def test_a_start_is_complete_when_all_subtasks_of_all_operators_have_opened(tmp_path):

@@ -28,7 +28,7 @@ from include.testbeds.flink.monitor import cpu_s
 from include.testbeds.flink.reap import find
 from include.testbeds.flink.state import run_folder
 from include.testing.builders import decision
-from tests.flink.flink_run import FLAVOR, a_line, an_operator, configured, flink_run
+from tests.flink.flink_run import FLAVOR, a_join, a_line, an_operator, configured, flink_run
 
 pytestmark = pytest.mark.flink
 
@@ -149,6 +149,19 @@ def test_a_disk_that_is_full_holds_up_a_rescale_and_loses_nothing():
         run.assert_exactly_once()
         (failure,) = {each[2] for each in run.events() if each[0] == "rescale_late"}
         assert "10 s" in failure
+
+
+def test_a_fraction_after_a_join_is_right_while_one_of_its_inputs_lags():
+    """Each path has its own count, so what came by the quick one waits for nothing."""
+    config = configured(topology=a_join(), queue="heap", emits_s=40, duration_s=100,
+                        sample_every_items=3)  # fmt: skip
+    with flink_run(config, (("quick", "slow"), ("both", "half"))) as run:
+        run.testbed.advance_to(30)
+        seen = run.testbed.observe().operators
+        assert seen["slow"].waiting_items > 50
+        assert seen["half"].arrived_items == pytest.approx(seen["both"].arrived_items / 2, abs=20)
+        run.finish()
+        run.assert_exactly_once()
 
 
 def test_thousands_of_items_that_wait_slow_nothing_down():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -54,40 +53,10 @@ class FlinkCalibration(Bounded, BaseModel):
 
     def complete(self, topology: Topology) -> FlinkCalibration:
         """With a service time for every operator. Raises SpecError with what Flink cannot run."""
-        problems = real_time_problems(topology, "this job", "folder")
-        if problems := problems or list(_uneven_joins(topology)):
+        if problems := real_time_problems(topology, "this job", "folder"):
             raise SpecError(f"topology {topology.name}", problems)
         service_ms = service_times(self.service_ms, topology)
         return self.model_copy(update={"service_ms": service_ms})
-
-
-def _uneven_joins(topology: Topology) -> Iterator[str]:
-    """Edges on which a wrong number of items would leave.
-
-    Inputs take turns in numbering what an operator gets (`Numbers.java`), so a fraction is right
-    only where all inputs of it, and of those before it, carry equally many items.
-    """
-    flows = {source: topology.executions_per_item(source) for source in topology.source}
-    even = dict.fromkeys(topology.source, True)
-    for name in topology.flow_order:
-        inputs = [edge for edge in topology.edges if edge.target == name]
-        carried = {
-            tuple(
-                round(
-                    flow.get(edge.origin, edge.origin == source) * edge.items_out / edge.items_in, 9
-                )
-                for source, flow in flows.items()
-            )
-            for edge in inputs
-        }
-        even[name] = len(carried) == 1 and all(even[edge.origin] for edge in inputs)
-    for edge in topology.edges:
-        if edge.items_out % edge.items_in and not even[edge.origin]:
-            yield (
-                f"{edge.origin} -> {edge.target}: out must be a whole number on flink, as inputs "
-                f"of {edge.origin}, or of one before it, carry unequally many items; "
-                "give those the same, or take another testbed"
-            )
 
 
 PARAMETERS = Parameters(FlinkCalibration, NoFaults, FOLDERS)

@@ -19,9 +19,9 @@ COLUMNS = 6
 
 
 class ItemRow(NamedTuple):
-    """One item at an operator: by which edge it came, its number, times in us since 1970."""
+    """One item at an operator: by which edges it came, its number, times in us since 1970."""
 
-    edge: int
+    path: int
     number: int
     emitted_us: int
     sent_us: int

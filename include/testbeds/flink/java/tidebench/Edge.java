@@ -1,26 +1,28 @@
 package tidebench;
 
 import java.io.Serializable;
-import java.math.BigInteger;
 import org.apache.flink.api.common.typeinfo.TypeInformation;
-import org.apache.flink.streaming.api.datastream.DataStream;
 import org.apache.flink.util.OutputTag;
 
-/** {@code out} items leave for {@code in} that enter; which ones follows from their numbers. */
+/** {@code out} items leave for {@code in} that enter by a path; which ones follows from their numbers. */
 class Edge implements Serializable {
-    int index;
+    String from;
+    String to;
     int out;
     int in;
-    String to;
+    long firstPath; // of those that go over it
+    long paths;
 
     OutputTag<Item> tag() {
-        return new OutputTag<>("edge" + index, TypeInformation.of(Item.class));
+        return new OutputTag<>("path" + firstPath, TypeInformation.of(Item.class));
     }
 
-    /** How many items have left once n have entered: no state, however often the job starts again. */
-    long after(long n) {
-        long high = Math.multiplyHigh(n, out);
-        if (high == 0 && n * out >= 0) return n * out / in;
-        return BigInteger.valueOf(n).multiply(BigInteger.valueOf(out)).divide(BigInteger.valueOf(in)).longValue();
+    /**
+     * How many items have left once n have entered by a path: no state, however often the job starts again. The
+     * paths begin at even distances within {@code in}, so rounding takes from some what it gives to others.
+     */
+    long after(long n, long place) {
+        long begun = place * in / paths;
+        return n / in * out + (n % in * out + begun) / in;
     }
 }

@@ -2,18 +2,18 @@ package tidebench;
 
 import java.time.Instant;
 
-/** What flows. {@code number}: its place in the stream of its edge; times in microseconds since 1970. */
+/** What flows. {@code path}: by which edges it came, {@code number}: from 0 along it; times in microseconds since 1970. */
 public class Item {
+    public long path;
     public long number;
     public long emitted;
     public long sent;
-    public int edge;
 
     public Item() {}
 
-    Item(long number, int edge, long emitted, long sent) {
+    Item(long path, long number, long emitted, long sent) {
+        this.path = path;
         this.number = number;
-        this.edge = edge;
         this.emitted = emitted;
         this.sent = sent;
     }

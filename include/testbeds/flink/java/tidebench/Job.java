@@ -24,18 +24,17 @@ public class Job {
         environment.getConfig().enableObjectReuse();
         String folder = spec.get("folder").asText();
         Map<String, List<Edge>> from = new HashMap<>();
-        Map<String, Map<Integer, Integer>> inputs = new HashMap<>();
-        int edgeCount = 0;
+        Map<String, List<Edge>> to = new HashMap<>();
         for (JsonNode of : spec.get("edges")) {
             Edge edge = new Edge();
-            edge.index = edgeCount++;
+            edge.from = of.get("from").asText();
             edge.to = of.get("to").asText();
             edge.out = of.get("out").asInt();
             edge.in = of.get("in").asInt();
-            from.computeIfAbsent(of.get("from").asText(), k -> new ArrayList<>()).add(edge);
-            Map<Integer, Integer> places = inputs.computeIfAbsent(edge.to, k -> new HashMap<>());
-            places.put(edge.index, places.size());
+            from.computeIfAbsent(edge.from, k -> new ArrayList<>()).add(edge);
+            to.computeIfAbsent(edge.to, k -> new ArrayList<>()).add(edge);
         }
+        Map<String, Numbers> numbersOf = numberPaths(spec.get("operators"), to);
         Map<String, List<DataStream<Item>>> into = new HashMap<>();
         for (JsonNode of : spec.get("sources")) {
             String name = of.get("name").asText();
@@ -44,16 +43,16 @@ public class Job {
             DataStream<Item> stream = environment.fromSource(replay, WatermarkStrategy.noWatermarks(), name)
                 .setParallelism(1).setMaxParallelism(1).slotSharingGroup(SOURCES).uid(name);
             for (Edge edge : edges) {
-                int index = edge.index;
+                long path = edge.firstPath;
                 DataStream<Item> part = edges.size() == 1 ? stream
-                    : stream.filter(item -> item.edge == index).setParallelism(1).slotSharingGroup(SOURCES);
+                    : stream.filter(item -> item.path == path).setParallelism(1).slotSharingGroup(SOURCES);
                 into.computeIfAbsent(edge.to, k -> new ArrayList<>()).add(part);
             }
         }
         for (JsonNode of : spec.get("operators")) {
             String name = of.get("name").asText();
             List<Edge> edges = from.getOrDefault(name, List.of());
-            Numbers numbers = new Numbers(inputs.get(name), edgeCount);
+            Numbers numbers = numbersOf.get(name);
             Keys keys = !of.has("keys") ? null
                 : new Keys(of.get("keys").asInt(), of.get("exponent").asDouble(), spec.get("seed").asLong() * 31 + name.hashCode(), numbers);
             DataStream<Item> all = null;
@@ -69,5 +68,24 @@ public class Job {
             for (Edge edge : edges) into.computeIfAbsent(edge.to, k -> new ArrayList<>()).add(out.getSideOutput(edge.tag()));
         }
         environment.execute(spec.get("name").asText());
+    }
+
+    /** Numbers paths from 0, those that end at one operator together. A source is one path. */
+    private static Map<String, Numbers> numberPaths(JsonNode operators, Map<String, List<Edge>> to) {
+        Map<String, Numbers> numbersOf = new HashMap<>();
+        Map<String, Long> pathsTo = new HashMap<>();
+        long next = 0;
+        for (JsonNode of : operators) {
+            String name = of.get("name").asText();
+            long first = next;
+            for (Edge edge : to.get(name)) {
+                edge.firstPath = next;
+                edge.paths = pathsTo.getOrDefault(edge.from, 1L);
+                next += edge.paths;
+            }
+            pathsTo.put(name, next - first);
+            numbersOf.put(name, new Numbers(first, next - first));
+        }
+        return numbersOf;
     }
 }

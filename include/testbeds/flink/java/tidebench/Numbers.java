@@ -1,20 +1,23 @@
 package tidebench;
 
 import java.io.Serializable;
-import java.util.Map;
 
-/** The number of an item among all that an operator gets: its inputs take turns. */
+/** Numbers of all that an operator gets: the paths that lead to it take turns. */
 class Numbers implements Serializable {
-    private final int[] placeOf;
-    private final int inputs;
+    private final long firstPath;
+    private final long paths;
 
-    Numbers(Map<Integer, Integer> places, int edges) {
-        placeOf = new int[edges];
-        places.forEach((edge, place) -> placeOf[edge] = place);
-        inputs = places.size();
+    Numbers(long firstPath, long paths) {
+        this.firstPath = firstPath;
+        this.paths = paths;
+    }
+
+    /** By which of the operator's paths it came, from 0. */
+    long placeOf(Item item) {
+        return item.path - firstPath;
     }
 
     long of(Item item) {
-        return item.number * inputs + placeOf[item.edge];
+        return item.number * paths + placeOf(item);
     }
 }

@@ -217,7 +217,7 @@ class Replay implements Source<Item, Replay.Split, Long> {
                 else high = middle;
             }
             long records = 0;
-            for (Edge edge : replay.edges) records += edge.after(low) - edge.after(next);
+            for (Edge edge : replay.edges) records += edge.after(low, 0) - edge.after(next, 0);
             return records;
         }
 
@@ -241,8 +241,8 @@ class Replay implements Source<Item, Replay.Split, Long> {
                     long atUs = startUs + due.get((int) split.next);
                     if (atUs <= now) {
                         for (Edge edge : replay.edges)
-                            for (long n = edge.after(split.next); n < edge.after(split.next + 1); n++)
-                                out.collect(new Item(n, edge.index, atUs, now));
+                            for (long n = edge.after(split.next, 0); n < edge.after(split.next + 1, 0); n++)
+                                out.collect(new Item(edge.firstPath, n, atUs, now));
                         split.next++;
                         return InputStatus.MORE_AVAILABLE;
                     }

@@ -323,15 +323,15 @@ class Work extends AbstractStreamOperator<Item> implements OneInputStreamOperato
         done++;
         busyUs += endUs - startUs;
         if (keys != null) keepStateOf(item);
-        long number = numbers.of(item);
-        if (number % sampleEvery == 0)
-            rows.write(item.edge + "," + item.number + "," + item.emitted + "," + item.sent + "," + startUs + "," + endUs + "\n");
+        if (item.number % sampleEvery == 0)
+            rows.write(item.path + "," + item.number + "," + item.emitted + "," + item.sent + "," + startUs + "," + endUs + "\n");
         long nowUs = Item.nowUs();
         flush(nowUs);
+        long place = numbers.placeOf(item);
         for (int k = 0; k < edges.size(); k++) {
             Edge edge = edges.get(k);
-            for (long n = edge.after(number); n < edge.after(number + 1); n++) {
-                output.collect(edge.tag(), new StreamRecord<>(new Item(n, edge.index, item.emitted, nowUs)));
+            for (long n = edge.after(item.number, place); n < edge.after(item.number + 1, place); n++) {
+                output.collect(edge.tag(), new StreamRecord<>(new Item(edge.firstPath + place, n, item.emitted, nowUs)));
                 sent[k]++;
             }
         }
