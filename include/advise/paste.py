@@ -15,7 +15,7 @@ import yaml
 from include.advise.candidates import Policy
 from include.advise.replay import ReplayConditions, setting_for
 from include.advise.request import FIXED, PLATFORMS
-from include.controllers.autoscalers.behavior import INSTANCES, PERCENT, Behavior, Direction
+from include.controllers.autoscalers.behavior import Behavior, Direction
 
 TARGETS = {
     "kubernetes": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "JOB"},
@@ -80,24 +80,17 @@ def _of_task_managers(controller: Any, slots: int) -> Any:
     if hasattr(controller, "items_each"):
         changed["items_each"] = controller.items_each * slots
     if rules := getattr(controller, "rules", None):
-        ways = {"scale_up": rules.up, "scale_down": rules.down}
-        changed["behavior"] = {name: _options_of(way, slots) for name, way in ways.items()}
+        changed["behavior"] = {name: _options_of(way, slots) for name, way in rules}
     return replace(controller, **changed)
 
 
 def _options_of(rules: Direction, slots: int) -> dict[str, Any]:
     """Rules of a direction as an option has them, their instances in task managers."""
-    policies = [
-        {
-            policy.kind: math.ceil(policy.value / slots)
-            if policy.kind == INSTANCES
-            else policy.value,
-            "period_s": policy.period_s,
-        }
-        for policy in rules.policies
-    ]
-    options = {"window_s": rules.window_s, "policies": policies, "select": rules.select}
-    return options | ({} if rules.tolerance is None else {"tolerance": rules.tolerance})
+    options = rules.model_dump(exclude_none=True)
+    for policy in options["policies"]:
+        if "instances" in policy:
+            policy["instances"] = math.ceil(policy["instances"] / slots)
+    return options
 
 
 def _acting(policy: Policy, most: int) -> str:
@@ -167,16 +160,16 @@ def _behavior(rules: Behavior | None) -> dict[str, Any] | None:
     if rules is None:
         return None
     return {
-        name: _direction(way) for name, way in (("scaleUp", rules.up), ("scaleDown", rules.down))
+        name: _direction(way)
+        for name, way in (("scaleUp", rules.scale_up), ("scaleDown", rules.scale_down))
     }
 
 
 def _direction(rules: Direction) -> dict[str, Any]:
-    names = {INSTANCES: "Pods", PERCENT: "Percent"}
     policies = [
         {
-            "type": names[policy.kind],
-            "value": round(policy.value),
+            "type": "Percent" if policy.percent else "Pods",
+            "value": round(policy.percent or policy.instances or 0),
             "periodSeconds": round(policy.period_s),
         }
         for policy in rules.policies

@@ -121,7 +121,7 @@ class Replicas(Autoscaler):
         """How far below and above its target usage may be, as shares of it."""
         if self.rules is None:
             return self.tolerance, self.tolerance
-        down, up = self.rules.down.tolerance, self.rules.up.tolerance
+        down, up = self.rules.scale_down.tolerance, self.rules.scale_up.tolerance
         return self.tolerance if down is None else down, self.tolerance if up is None else up
 
     @cached_property

@@ -6,12 +6,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from include.controllers.autoscalers.behavior import (
-    DOWN,
-    UP,
     Behavior,
     Changes,
-    Direction,
     Recommendations,
+    ScaleDown,
+    ScaleUp,
     limited_without,
     stabilised_without,
 )
@@ -46,8 +45,8 @@ def resource_replicas(inputs: Inputs) -> Mapping[str, Any]:
 def stabilised(inputs: Inputs) -> Mapping[str, Any]:
     """Of an object with ``behavior``."""
     behavior = Behavior(
-        up=Direction(inputs["scale_up_window_s"], UP.policies),
-        down=Direction(inputs["scale_down_window_s"], DOWN.policies),
+        scale_up=ScaleUp(window_s=inputs["scale_up_window_s"]),
+        scale_down=ScaleDown(window_s=inputs["scale_down_window_s"]),
     )
     current, wanted = inputs["current_replicas"], inputs["desired_replicas"]
     return {"stabilized": behavior.stabilised(_NOW_S, current, wanted, _history(inputs))}
@@ -63,8 +62,8 @@ def limited(inputs: Inputs) -> Mapping[str, Any]:
     """By policies and bounds."""
     rules = inputs["rules"] if isinstance(inputs["rules"], Mapping) else {}
     behavior = Behavior(
-        up=_direction(UP, rules.get("scaleUp"), _select(rules, "up")),
-        down=_direction(DOWN, rules.get("scaleDown"), _select(rules, "down")),
+        scale_up=ScaleUp(**_options(rules.get("scaleUp"), _select(rules, "up"))),
+        scale_down=ScaleDown(**_options(rules.get("scaleDown"), _select(rules, "down"))),
     )
     allowed = behavior.limited(
         _NOW_S,
@@ -99,13 +98,13 @@ def _history(inputs: Inputs) -> Recommendations:
     ]
 
 
-def _direction(default: Direction, policies: Any, select: str | None) -> Direction:
+def _options(policies: Any, select: str | None) -> dict[str, Any]:
     options: dict[str, Any] = {} if select is None else {"select": select}
     if policies is not None:
         options["policies"] = [
             {_KINDS[kind]: value, "period_s": period_s} for kind, value, period_s in policies
         ]
-    return default.changed(options)
+    return options
 
 
 def _select(rules: Mapping[str, Any], direction: str) -> str | None:
