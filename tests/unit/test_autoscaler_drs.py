@@ -128,3 +128,20 @@ def test_nothing_is_decided_before_every_source_was_read():
 def test_only_operators_that_nothing_reaches_have_worked_yet():
     """No time is expected of them, so there is nothing to correct."""
     assert decided(DRS, (1, 1), ((10, 0), (0, 1)), (1.0, 0.5), (0, 800)) == {"O2": 1}
+
+
+def test_the_first_look_after_a_change_only_measures_anew():
+    """``OptimizeTask``: "Topology allocation changed", and what was measured is discarded."""
+    rows, shares = [(240, 240, 240 / 289 / 4)] * 3, [(240, 240, 240 / 146 / 6)] * 3
+    before, after = (
+        list(zip(flowing("O1", rows, count), flowing("O2", shares, 6), strict=True))
+        for count in (4, 1)
+    )
+    looks = [before[0], before[1], after[2], after[3]]
+    asked = asked_for(DRS, *(looked(30.0 * n, *look) for n, look in enumerate(looks)))
+    assert asked[1] == {"O1": 1, "O2": 2}
+    assert asked[2] == {}
+    assert asked[3] != {}
+    unread = [before[0], before[1], (), after[3]]
+    asked = asked_for(DRS, *(looked(30.0 * n, *look) for n, look in enumerate(unread)))
+    assert asked[2:] == [{}, {}], "nothing was read at the first look after it"

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from include.controllers.autoscalers.base import Autoscaler, Recommendation, target_of
 from include.controllers.autoscalers.rates import Counts, Rate, rates_since
 from include.controllers.base import Gauge
-from include.model.decision import Reason
+from include.model.decision import Reason, Why
 from include.model.observation import Observation
 
 MAX_IN_ALL = 1000
@@ -111,10 +111,12 @@ def fewest(
 
 @dataclass(frozen=True, slots=True)
 class DrsMemory:
-    """Counts of the last look, and the last rate of one instance at work by operator."""
+    """Counts of the last look, and by operator the last rate of one instance at work and the
+    instances of then."""
 
     counts: Counts = field(default_factory=dict)
     served_per_s: Mapping[str, float] = field(default_factory=dict)
+    instances: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,7 +124,8 @@ class Drs(Autoscaler):
     """The fewest instances with which an item of the sources takes ``qos_ms`` on average.
 
     With ``qos_ms`` 0 that is what o_slo allows it at every operator that it visits. There are
-    never more than MAX_IN_ALL instances.
+    never more than MAX_IN_ALL instances. The first look after their number has changed only
+    measures anew (``ResourceScheduler.OptimizeTask``).
     """
 
     interval_s: float = 30.0
@@ -134,16 +137,22 @@ class Drs(Autoscaler):
     def initial_memory(self) -> DrsMemory:
         return DrsMemory()
 
+    def waits(self, memory: DrsMemory, seen: Observation) -> Why | None:
+        now = _instances(seen)
+        if all(memory.instances.get(name, count) == count for name, count in now.items()):
+            return None
+        return Why(Reason.SETTLING, "it measures anew after a change")
+
     def targets(
         self, memory: DrsMemory, seen: Observation
     ) -> tuple[DrsMemory, dict[str, Recommendation]]:
         """Fit the network, then allocate; where the QoS cannot be kept, the best of what runs."""
+        waits = self.waits(memory, seen)
         counts, rates = rates_since(memory.counts, seen)
-        served = dict(memory.served_per_s)
-        served |= {
-            name: one.true_per_s for name, one in rates.items() if one.true_per_s is not None
-        }
-        memory = DrsMemory(counts, served)
+        if waits:
+            return DrsMemory(counts, {}, {**memory.instances, **_instances(seen)}), {}
+        served = _served(memory, rates)
+        memory = DrsMemory(counts, served, {**memory.instances, **_instances(seen)})
         stations = self._stations(rates, served)
         current = {name: len(seen.serving(name)) for name in stations}
         if not stations or not all(current.values()):
@@ -161,9 +170,11 @@ class Drs(Autoscaler):
 
     def watched(self, memory: DrsMemory, seen: Observation, operator: str) -> Gauge | None:
         """The estimate with its correction against the QoS: one number for all operators; None
-        where a queue grows without end."""
+        where a queue grows without end, and where it measures anew."""
+        if self.waits(memory, seen):
+            return None
         _, rates = rates_since(memory.counts, seen)
-        stations = self._stations(rates, memory.served_per_s)
+        stations = self._stations(rates, _served(memory, rates))
         current = {name: len(seen.serving(name)) for name in stations}
         if not stations or not all(current.values()):
             return None
@@ -206,3 +217,13 @@ class Drs(Autoscaler):
         )
         # Nothing is expected where what the sources send reaches none that has ever worked.
         return max(1.0, really_s / expected_s) if expected_s > 0 else 1.0
+
+
+def _served(memory: DrsMemory, rates: Mapping[str, Rate]) -> dict[str, float]:
+    """The last rate of one instance at work, by operator, this look included."""
+    now = {name: one.true_per_s for name, one in rates.items() if one.true_per_s is not None}
+    return {**memory.served_per_s, **now}
+
+
+def _instances(seen: Observation) -> dict[str, int]:
+    return {name: len(seen.serving(name)) for name in sorted(seen.operators)}
