@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from msgspec import structs
@@ -106,6 +108,14 @@ def test_the_runtime_scales_up_on_a_long_queue_alone(
         observation = cluster_of({"h1": "O1"}, a_sample("O1", waiting_items, durations_ms))
         assert actions(PAPER, observation) == ()
         assert actions(RUNTIME, observation) == (StartInstance("O1", "h1"),) * runtime_starts
+
+
+def test_two_start_at_once_above_five_thresholds() -> None:
+    """BTU-TWICE: ``Monitor`` multiplies ``upscalingthreshold``."""
+    ten = replace(PAPER, scaling_threshold_items=10)
+    for waiting_items, starts in ((50, 1), (51, 2)):
+        observation = cluster_of({"h1": "O1"}, a_sample("O1", waiting_items, (5000.0,) * 5))
+        assert actions(ten, observation) == (StartInstance("O1", "h1"),) * starts
 
 
 def test_the_runtime_has_no_20_percent_limit_but_leaves_one_instance() -> None:

@@ -39,8 +39,9 @@ from include.model.errors import unknown_name
 from include.model.observation import HostSample, Observation, OperatorSample
 from include.model.topology import Operator
 
-TWICE_ABOVE_ITEMS = 250
-"""Items that wait when a late operator gets two instances at once (BTU-TWICE)."""
+TWICE_AT_THRESHOLDS = 5
+"""How many times ``scaling_threshold_items`` wait when a late operator gets two instances at once
+(BTU-TWICE; ``Monitor``, line 134)."""
 RELEASE_WINDOW_SHARE = 0.05
 """Part of the BTU, at its end, in which a host may be given back ("Optimize resource usage") ..."""
 RELEASE_WINDOW_LEAST_S = 60.0
@@ -146,9 +147,13 @@ class BtuBased(ABC):
                 needs[name] = Need(2 if self.twice(sample, op) else 1, trigger.why)
         return needs
 
+    @property
+    def twice_above_items(self) -> int:
+        return TWICE_AT_THRESHOLDS * self.scaling_threshold_items
+
     def twice(self, sample: OperatorSample, op: Operator) -> bool:
         """Whether the operator gets two instances at once (BTU-TWICE)."""
-        return sample.waiting_items > TWICE_ABOVE_ITEMS
+        return sample.waiting_items > self.twice_above_items
 
     def trigger(self, sample: OperatorSample, op: Operator) -> UpTrigger:
         above, last = self.scaling_threshold_items, self.observations

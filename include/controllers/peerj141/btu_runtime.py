@@ -12,7 +12,7 @@ from msgspec import structs
 from numpy.typing import NDArray
 
 from include.controllers.peerj141 import rounds
-from include.controllers.peerj141.btu import TWICE_ABOVE_ITEMS, BtuBased, BtuMemory, Need, Standings
+from include.controllers.peerj141.btu import BtuBased, BtuMemory, Need, Standings
 from include.controllers.peerj141.procedures import Spare, btu_ends, most_suitable
 from include.controllers.peerj141.reclaim import AllOperators, record_highs
 from include.controllers.peerj141.rounds import Round, leased, until_a_lease
@@ -188,10 +188,11 @@ class BtuRuntime(BtuBased):
         return self.remembered(after, plan), plan.decision(rounds.NOTHING)
 
     def trigger(self, sample: OperatorSample, op: Operator) -> UpTrigger:
-        """A queue above TWICE_ABOVE_ITEMS suffices, late or not (BTU-TWICE)."""
+        """A queue above ``twice_above_items`` suffices, late or not (BTU-TWICE)."""
         trigger = super().trigger(sample, op)
-        if not trigger.upscaling and sample.waiting_items > TWICE_ABOVE_ITEMS:
-            sentence = f"{op.name} has {sample.waiting_items} > {TWICE_ABOVE_ITEMS} items waiting"
+        above = self.twice_above_items
+        if not trigger.upscaling and sample.waiting_items > above:
+            sentence = f"{op.name} has {sample.waiting_items} > {above} items waiting"
             return UpTrigger(True, Why(Reason.QUEUE_LONG, sentence))
         return trigger
 
