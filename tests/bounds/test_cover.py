@@ -123,6 +123,20 @@ def test_covers_of_the_patterns_of_the_evaluation(pattern: str, cost: list[int])
     assert [cover.cost(book) for book in run.price_books] == [(one, one) for one in cost]
 
 
+def test_an_engine_that_places_by_slots_needs_no_more_hosts_than_slots_do() -> None:
+    """37 instances at level 8; by what they reserve no host holds seven, as its slots do."""
+    run = resolve(spec("constant", calibration="manufacturing_flink", duration_min=10,
+                       pattern_options={"level": 8}))  # fmt: skip
+    demand = demand_of(run)
+    assert demand.slots == 7
+    assert list(cover_of(demand, run.flavor).low) == [6] * 10
+    assert min(cover_of(replace(demand, slots=0), run.flavor).low) > 6
+    flow = resolve(replace(run.spec, testbed="flow"))
+    assert demand_of(flow).slots == 0, "it places by what instances reserve"
+    flink = {"testbed": "flink", "calibration": "manufacturing_fast"}
+    assert demand_of(resolve(replace(run.spec, **flink))).slots == 7
+
+
 def test_demand_is_what_the_edges_say() -> None:
     run = resolve(spec("constant", pattern_options={"level": 4}, duration_min=10))
     demand = demand_of(run)

@@ -6,6 +6,8 @@ from dataclasses import astuple, replace
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from include.experiment.prices import PRICE_BOOKS
@@ -14,7 +16,9 @@ from include.results.bounds.cover import Cover, cover_of, first_fit_hosts
 from include.results.bounds.demand import demand_of
 from include.results.bounds.parts import HostUse, leased_for, parts_of
 from include.results.tables.covers import read_covers, read_parts
+from include.results.tables.measured import measured_rows
 from include.runs.measurements.rows import CostPartRow
+from include.runs.measurements.store import RunStore
 from tests.builders import run_spec
 from tests.command_line import refused, said
 
@@ -125,6 +129,27 @@ def test_the_command_takes_every_measured_run_apart(tmp_path: Path) -> None:
         )
         costs = astuple(found)[1:]
         assert line.split()[2:] == [f"{one:.2f}" for one in (*costs, sum(costs))]
+
+
+def test_a_reading_that_says_nothing_of_hosts_leaves_none_empty(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As right after a start of a job on Flink."""
+    measured(tmp_path, price_books="[btu10]")
+
+    def bound() -> float:
+        said("bound", str(tmp_path / "small"), "--no-floor", "--parts")
+        return float(read_parts(tmp_path / "small").to_pylist()[0]["empty"])
+
+    def without_some(store: RunStore, table: str) -> pa.Table:
+        rows = measured_rows(store, table)
+        if table != "host_utilisation":
+            return rows
+        return rows.filter(pc.invert(pc.is_in(rows["time_s"], pa.array([150.0, 300.0, 450.0]))))
+
+    whole = bound()
+    monkeypatch.setattr("include.results.tables.regret.measured_rows", without_some)
+    assert bound() == pytest.approx(whole, abs=0.05)
 
 
 def test_parts_of_a_run_that_was_measured_anew_are_not_those_of_before(tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ class Cover:
 
 def cover_of(demand: Demand, flavor: HostFlavor) -> Cover:
     """One packing for every different demand; most steps share one with others."""
-    offered, needs = room_of(flavor, demand.operators)
+    offered, needs = room_of(flavor, demand)
     counts = np.maximum(1, np.ceil(demand.peak_busy / BUSY_AT_MOST - 1e-9)).astype(np.int64)
     distinct, which = np.unique(counts, axis=1, return_inverse=True)
     packed = [fewest_hosts(column, offered, needs) for column in distinct.T]

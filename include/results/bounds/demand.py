@@ -29,7 +29,8 @@ class Demand:
     ``outside`` are items that sources publish to each node, and ``peak_per_s`` the highest rate
     of executions within a step where nothing waits: shape (nodes, steps). ``inside`` has the
     items that a node gets per execution of another: shape (nodes, nodes). ``busy_cores`` are cores
-    that a busy instance takes where CPU is shared: shape (operators,).
+    that a busy instance takes where CPU is shared: shape (operators,). ``slots`` are those of a
+    host on an engine that places by them alone, 0 elsewhere.
     """
 
     operators: Sequence[Operator]
@@ -39,6 +40,7 @@ class Demand:
     peak_per_s: Series
     step_s: float
     busy_cores: Series
+    slots: int = 0
 
     @property
     def steps(self) -> int:
@@ -84,9 +86,20 @@ def demand_of(run: Run) -> Demand:
             peak_per_s[:, step] = np.maximum(peak_per_s[:, step], through @ published)
     owners = [topology.operator[name] for name in operators]
     # On ``simulated`` instances slow down only where more cores are reserved than a host has.
-    reserves = run.spec.testbed == "simulated"
+    reserves, slots = run.spec.testbed == "simulated", _slots_of(run)
     busy_cores = np.array([op.cpu_cores if reserves else 1.0 for op in owners])
-    return Demand(owners, work_s, outside, inside, peak_per_s, STEP_S, busy_cores)
+    if slots:
+        busy_cores[:] = 0.0
+    return Demand(owners, work_s, outside, inside, peak_per_s, STEP_S, busy_cores, slots)
+
+
+def _slots_of(run: Run) -> int:
+    calibration, testbed = run.calibration, run.spec.testbed
+    packs = testbed == "simulated" and (calibration.get("rescale") or {}).get("packs")
+    if not packs and not (testbed == "flink" and calibration["placement"] == "flink"):
+        return 0
+    slots = run.flavor.capacity.slots(run.topology.operators)
+    return int(calibration.get("slots_per_host") or slots)
 
 
 def _pieces(run: Run) -> Iterator[tuple[float, float, Mapping[str, float]]]:
@@ -104,12 +117,15 @@ def _pieces(run: Run) -> Iterator[tuple[float, float, Mapping[str, float]]]:
         )
 
 
-def room_of(flavor: HostFlavor, operators: Sequence[Operator]) -> tuple[Series, Series]:
-    """What a host offers and what instances reserve: memory, and CPU where it is not shared.
+def room_of(flavor: HostFlavor, demand: Demand) -> tuple[Series, Series]:
+    """What a host offers and what instances reserve: memory, and CPU where it is not shared; slots
+    on an engine that places by these alone.
 
     Shapes (resources,) and (resources, operators).
     """
-    room = flavor.capacity
+    operators, room = demand.operators, flavor.capacity
+    if demand.slots:
+        return np.array([float(demand.slots)]), np.ones((1, len(operators)))
     needs = [[op.memory_mb for op in operators]]
     offered = [room.memory_mb]
     if not flavor.cpu_shared:

@@ -45,7 +45,7 @@ def floor_of(
     before = eye_array(steps, k=-1, format="csr")
     up = csr_array(sum(eye_array(steps, k=-back) for back in range(min(per_btu, steps))))
     waits = min(1.0, boot_s / demand.step_s)
-    offered, needs = room_of(flavor, demand.operators)
+    offered, needs = room_of(flavor, demand)
     sizes = (steps, steps, nodes * steps, operators * steps)
 
     def rows(*blocks: tuple[int, csr_array]) -> csr_array:

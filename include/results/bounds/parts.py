@@ -28,7 +28,7 @@ class HostUse:
 
 def leased_for(demand: Demand, cover: Cover, flavor: HostFlavor, use: HostUse) -> Series:
     """Seconds of hosts that each part but the last stands for, in the order of ``CostPartRow``."""
-    offered, needs = room_of(flavor, demand.operators)
+    offered, needs = room_of(flavor, demand)
     busy = demand.peak_busy / BUSY_AT_MOST
     whole = np.maximum(1, np.ceil(busy - 1e-9))
     working = hosts_of_work(demand, flavor)

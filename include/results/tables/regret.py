@@ -61,10 +61,16 @@ def _use(run: Run, queue: pa.Table, hosts: pa.Table, leases: pa.Table) -> HostUs
     ]
     used_s = hosts["time_s"].to_numpy()[hosts["instances"].to_numpy() > 0]
     used_s = used_s[np.isin(used_s, times_s)]
+    used = np.bincount(np.searchsorted(times_s, used_s), minlength=len(times_s))
+    # An engine that has just started says of no host what it has: as many as at the next reading.
+    read = np.flatnonzero((used > 0) | (instances.sum(axis=0) == 0))
+    if read.size:
+        next_read = np.searchsorted(read, np.arange(len(times_s)))
+        used = used[read[np.minimum(next_read, read.size - 1)]]
     return HostUse(
         times_s=times_s,
         instances=instances,
-        hosts=np.bincount(np.searchsorted(times_s, used_s), minlength=len(times_s)),
+        hosts=used,
         leased_s=float((leases["ended_s"].to_numpy() - leases["ordered_s"].to_numpy()).sum()),
     )
 
