@@ -14,6 +14,7 @@ from include.testbeds.flink.calibration import FlinkCalibration
 from include.testbeds.flink.instances import LAG_MS
 from include.testbeds.flink.monitor import FlinkMonitor
 from include.testbeds.flink.state import FlinkState, PendingRescale
+from include.testbeds.live.reading import not_before
 from tests.flink.flink_run import configured
 from tests.flink.world import subtask_of, write_counts, write_rows
 
@@ -111,3 +112,9 @@ def test_an_item_whose_row_comes_late_is_told_once(state, monkeypatch):
     assert told == [1, 2, 3]
     FlinkMonitor(state).read(10.0)
     assert state.reading.recorded["front"] == 3, "nor by the next process"
+
+
+@pytest.mark.parametrize(("ms", "kept"), [(12.5, 12.5), (-0.2, 0.0), (-50.0, 0.0), (-51.0, -51.0)])
+def test_a_time_far_below_0_is_left_for_the_gate(ms, kept):
+    """It is of two clocks, one of which is set wrong."""
+    assert not_before(ms) == kept

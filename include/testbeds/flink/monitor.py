@@ -27,7 +27,7 @@ from include.testbeds.flink.rows import ItemRow, RowFile, bounds_of, counts, row
 from include.testbeds.flink.state import FlinkReading, FlinkState
 from include.testbeds.live.operators.wire import now_us
 from include.testbeds.live.processes import process_stat
-from include.testbeds.live.reading import busy_share
+from include.testbeds.live.reading import busy_share, not_before
 
 TICKS_S = os.sysconf("SC_CLK_TCK")
 LAST_CHECKPOINT_WITHIN_S = 60.0
@@ -232,11 +232,11 @@ class FlinkMonitor:
                 continue
             times_us = (
                 row.done_us - row.sent_us,
-                max(0, row.started_us - row.sent_us),
+                row.started_us - row.sent_us,
                 row.done_us - row.emitted_us,
             )
-            times_ms = [max(0.0, round(us / 1000 * scale, 6)) for us in times_us]
-            rows.append((done_s, file.operator, instance, *times_ms, f"{row.edge}.{row.number}"))
+            times_ms = [not_before(round(us / 1000 * scale, 6)) for us in times_us]
+            rows.append((done_s, file.operator, instance, *times_ms, f"{row.path}.{row.number}"))
         state.journal.append("processing_duration", rows)
         return len(rows)
 

@@ -12,7 +12,7 @@ from include.model.errors import TestbedError
 from include.testbeds.live.broker import TROUBLE, why_blocked
 from include.testbeds.live.hosts.provider import Usage
 from include.testbeds.live.operators.wire import Sample
-from include.testbeds.live.reading import LiveReading, busy_share
+from include.testbeds.live.reading import LiveReading, busy_share, not_before
 from include.testbeds.live.replay import ReplayProcess, plan_of, targets_of
 from include.testbeds.live.shared_state import ItemCounts
 from include.testbeds.live.state import RunState
@@ -68,9 +68,9 @@ class LiveMonitor:
         for sample in samples:
             done_s = round(state.clock.at(sample.done_us), 6)
             if 0 <= done_s <= state.config.duration_s:
-                wait_ms = max(0.0, (sample.started_us - sample.published_us) / 1000)
-                age_ms = max(0.0, (sample.done_us - sample.emitted_us) / 1000)
-                duration_ms = max(0.0, sample.duration_ms)
+                wait_ms = not_before((sample.started_us - sample.published_us) / 1000)
+                age_ms = not_before((sample.done_us - sample.emitted_us) / 1000)
+                duration_ms = not_before(sample.duration_ms)
                 about = (done_s, sample.operator, sample.instance)
                 rows.append((*about, duration_ms, wait_ms, age_ms, sample.number))
         state.journal.append("processing_duration", rows)

@@ -15,6 +15,7 @@ from include.testbeds.live.fleet import LiveInstance
 from include.testbeds.live.operators.wire import now_us
 
 NOT_READ = (None, None)
+CLOCKS_DIFFER_MS = 50.0
 
 
 @dataclass(slots=True)
@@ -96,6 +97,12 @@ def busy_shares(
         if instance.serves and share is not None:
             shares.setdefault(instance.operator, []).append(share)
     return {name: (round(fmean(each), 4), round(max(each), 4)) for name, each in shares.items()}
+
+
+def not_before(ms: float) -> float:
+    """A time between two clocks, in ms: what is a little below 0 is 0. What is more is a clock that
+    is set wrong, which the gate `input_checks` tells."""
+    return ms if ms < -CLOCKS_DIFFER_MS else max(0.0, ms)
 
 
 def busy_share(

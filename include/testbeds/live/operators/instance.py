@@ -151,7 +151,7 @@ class Instance(BrokerConnection[Processed]):
         if self.processed == 1:
             self._log("first item", item=str(item.id), done_us=done_us)
         every = settings.sample_every_items
-        if not every or self.processed % every:
+        if not every or item.id.number % every:  # by its number, however often instances change
             return 0
         resolution_s = settings.timestamp_resolution_s
         sample = wire.Sample(
