@@ -6,6 +6,7 @@ A run that is removed is gone from what is measured, from the database and the n
 from __future__ import annotations
 
 import csv
+import fcntl
 import json
 import shutil
 import sqlite3
@@ -13,6 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from hashlib import sha256
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -25,6 +27,7 @@ from include.results.reports.removal import remove_runs
 from include.results.tables.catalogue import INPUT_CHECKS, PUBLISHED, is_by_run, schema_of
 from include.results.tables.measured import complete_runs
 from include.results.tables.staged import read_staged
+from include.runs.measurements.locks import REPORT, lock_of
 from include.runs.measurements.rows import TABLES
 from include.runs.measurements.store import RunStore
 from include.runs.stored import mark_asked
@@ -274,6 +277,33 @@ def test_what_is_removed_is_gone_everywhere_and_the_others_stay(two_runs: Path) 
     for table in filter(is_by_run, PUBLISHED):
         left = {"good"} if tables_of("good")[table] else set()
         assert _runs_in(two_runs, table) == left, table
+
+
+def test_tables_of_a_run_that_was_removed_since_are_not_published(two_runs: Path) -> None:
+    """A DAG run has the lock of the report while it builds them and again to publish them."""
+    of = {f"runs/{run}/manifest.json": "of then" for run in RUNS}
+    (two_runs / "staged" / "sources.json").write_text(json.dumps(of))
+    publish(two_runs, _url(two_runs))
+    RunStore(two_runs, "bad").manifest.unlink()
+    with pytest.raises(StoreError, match=r"bad of demo was removed .* clear build_tables"):
+        publish(two_runs, _url(two_runs))
+
+
+def test_a_report_that_is_being_made_is_waited_for(two_runs: Path) -> None:
+    """It would publish again what is removed meanwhile."""
+    lock, removes = (
+        lock_of(two_runs, REPORT),
+        Thread(target=remove_runs, args=(two_runs, ["bad"], _url(two_runs))),
+    )
+    lock.parent.mkdir()
+    with lock.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        removes.start()
+        removes.join(0.5)
+        assert removes.is_alive()
+        assert complete_runs(two_runs) == RUNS
+    removes.join(10)
+    assert complete_runs(two_runs) == ("good",)
 
 
 def test_an_unknown_run_is_told_with_those_that_are_there_and_nothing_is_removed(

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from include.files.whole import csv_text, digest, new_folder, read_json, swap_in
-from include.model.errors import PublishError
+from include.model.errors import PublishError, StoreError, command
 from include.results.quality.verdict import passed_verdict, verdict_path
 from include.results.reports.crate import write_crate
 from include.results.reports.database import Publication, origins_of, sent_rows
@@ -58,10 +58,16 @@ def publish(
     the folder is described as a crate (``crate.py``).
 
     Raises GateFailed when what is staged did not pass its checks, PublishError when a target
-    cannot be written, StoreError when a table was not built.
+    cannot be written, StoreError when a table was not built, or of a run that was removed since.
     """
     verdict = passed_verdict(folder)
     tables = {table: read_staged(folder, table) for table in PUBLISHED}
+    manifests = [path for path in _built_of(folder) if path.endswith("/manifest.json")]
+    if gone := [path.split("/")[1] for path in manifests if not (folder / path).is_file()]:
+        raise StoreError(
+            f"{', '.join(gone)} of {folder.name} was removed after the tables were built; build "
+            f"them again ({command('report', folder)}, or clear build_tables and what follows)"
+        )
     target = folder / "published"
     try:
         with new_folder(target) as draft:
@@ -129,16 +135,20 @@ def _write_files(
 
 def _made_of(folder: Path, runs: Iterable[str]) -> dict[str, str]:
     """The verdict, and the files of these runs as they were when the tables were built."""
-    kept = folder / "staged" / SOURCES
-    built_of = read_json(kept) if kept.is_file() else {}
     verdict = verdict_path(folder)
     of_runs = {
         path: sha256
         for run in runs
-        for path, sha256 in built_of.items()
+        for path, sha256 in _built_of(folder).items()
         if path.startswith(f"runs/{run}/")
     }
     return {**of_runs, str(verdict.relative_to(folder)): digest(verdict)}
+
+
+def _built_of(folder: Path) -> dict[str, str]:
+    kept = folder / "staged" / SOURCES
+    built_of: dict[str, str] = read_json(kept) if kept.is_file() else {}
+    return built_of
 
 
 def tool_versions() -> dict[str, str]:

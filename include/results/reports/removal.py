@@ -11,6 +11,7 @@ from include.model.errors import StoreError, unknown_name
 from include.results.reports.crate import KEPT_CODE, METADATA
 from include.results.reports.database import removed_rows
 from include.results.reports.results import runs_of
+from include.runs.measurements import locks
 from include.runs.measurements.locks import alone, locked
 from include.runs.measurements.store import RunStore
 from include.runs.stored import forget_asked
@@ -33,6 +34,11 @@ def remove_runs(
     what is left.
     """
     require_known(folder, runs, database_url)
+    with alone(folder, locks.REPORT):  # one under way would publish them again
+        return _remove(folder, runs, database_url, even_if_taken)
+
+
+def _remove(folder: Path, runs: Sequence[str], database_url: str, even_if_taken: bool) -> list[str]:
     taken = [
         f"run {run!r} is being measured by another process; end it, then remove the run"
         for run in sorted({*runs}.intersection(locked(folder)))
