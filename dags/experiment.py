@@ -21,21 +21,20 @@ from tidebench.stage import described
 
 EXPERIMENT = "{{ ti.xcom_pull(task_ids='resolve_spec', key='experiment') }}"
 
-AT_ONCE = {"places": 3, "timeout": 6 * 86400}
-"""In real time each keeps a slot of the executor busy; the others wait before they provision."""
-
 
 @dag(
     **described(__doc__, experiment_params()),
     max_active_runs=16,  # those that wait, too: a matrix triggers what others wait for
-    dagrun_timeout=timedelta(days=8),
+    # The wait for a place, a run of two weeks in real time, and its report. What runs into it is
+    # skipped, the teardown, too.
+    dagrun_timeout=timedelta(days=21),
     tags=["experiment"],
 )
 def experiment() -> None:
     resolve = tasks.ResolveSpec(task_id="resolve_spec")
     run, run_ids = resolve.output["run"], [resolve.output["run_id"]]
     turn = locks.AcquireExperimentLock(
-        task_id="wait_for_turn", experiment=EXPERIMENT, run_ids=run_ids, **AT_ONCE
+        task_id="wait_for_turn", experiment=EXPERIMENT, run_ids=run_ids, **locks.A_PLACE
     )
     provision = tasks.ProvisionTestbed(task_id="provision_testbed", run=run).as_setup()
     deploy = tasks.DeployImages(task_id="deploy_images", run=run)

@@ -20,6 +20,7 @@ from include.experiment.form import batch_params
 from tidebench import batch, locks, runs, spark, tasks
 from tidebench.stage import described
 
+LONG = {"execution_timeout": timedelta(hours=26)}  # `check` expects a day at most
 WAYS = {"task": "measure_cell", "dag_run": "cell_run.trigger_run"}
 OF = {"experiment": "{{ ti.xcom_pull(task_ids='resolve_matrix', key='experiment') }}"}
 
@@ -34,7 +35,8 @@ OF = {"experiment": "{{ ti.xcom_pull(task_ids='resolve_matrix', key='experiment'
 def experiment_batch() -> None:
     resolve = batch.ResolveMatrix(task_id="resolve_matrix")
     turn, cells = locks.AcquireExperimentLock(task_id="wait_for_turn", **OF), resolve.output
-    measure = batch.MeasureCell.partial(task_id="measure_cell", **batch.NAMED).expand(cell=cells)
+    measure = batch.MeasureCell.partial(task_id="measure_cell", **LONG, **batch.NAMED)
+    measured = measure.expand(cell=cells)
 
     @task_group
     def cell_run(cell: batch.Cell) -> None:
@@ -52,8 +54,8 @@ def experiment_batch() -> None:
     publish = tasks.PublishReport(task_id="publish_report", cells=cells, **OF)
     last = ["measure_cell", "cell_run.wait_for_run"]
     confirm = batch.CheckCells(task_id="check_cells", cells=cells, measure=last, **batch.COMPLETE)
-    resolve >> turn >> choose >> [measure, triggered] >> confirm
-    [measure, triggered] >> build >> check >> publish
+    resolve >> turn >> choose >> [measured, triggered] >> confirm
+    [measured, triggered] >> build >> check >> publish
 
 
 experiment_batch()

@@ -36,7 +36,7 @@ def sweep_points() -> None:
     resolve = sweep.ResolvePoints(task_id="resolve_points", spec=PATH)
     run_ids, experiment = resolve.output["run_ids"], {"experiment": resolve.output}
     turn = locks.AcquireExperimentLock(task_id="wait_for_turn", **experiment)
-    measure = sweep.MeasurePoints(task_id="measure_points", spec=PATH, **LONG)
+    measure = sweep.MeasurePoints(task_id="measure_points", spec=PATH, run_ids=run_ids, **LONG)
     build = spark.BuildTables(task_id="build_tables", **experiment)
     check = tasks.CheckTables(task_id="check_tables", **experiment)
     publish = tasks.PublishReport(task_id="publish_report", run_ids=run_ids, **experiment)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from math import isfinite
 from typing import Any
 
 from include.experiment.form import (
@@ -15,6 +16,7 @@ from include.experiment.form import (
 )
 from include.experiment.form_lines import MOST_RUNS, choices_of, entries_of, options_of
 from include.experiment.matrix import matrix_of
+from include.experiment.problems import MOST_WINDOWS
 from include.experiment.spec import ExperimentSpec, RunSpec, spec_path
 from include.files.inputs import expanded
 from include.files.plain_yaml import input_yaml
@@ -33,6 +35,7 @@ OF_ONE = {
     "seeds": "seed",
 }
 """What fields of a spec are called in the form of one run."""
+LONGEST_TASK_MIN = 24 * 60
 OF_MANY = {"name": "experiment"}
 """What fields of a spec are called in the form of a matrix."""
 
@@ -48,9 +51,9 @@ def params_from_run(run: RunSpec) -> dict[str, Any]:
     }
 
 
-def run_from_params(params: Mapping[str, Any]) -> RunSpec:
-    """The run that a filled-in form asks for. Raises SpecError with every problem at once, also
-    those that need looking up."""
+def run_from_params(params: Mapping[str, Any], most_windows: int = MOST_WINDOWS) -> RunSpec:
+    """The run that a filled-in form asks for, of which each window is a task. Raises SpecError with
+    every problem at once, also those that need looking up."""
     values, problems = _read_params(experiment_params(), params)
     pattern = {"name": values["pattern"], **values["pattern_options"]}
     if values["trace"]:
@@ -70,6 +73,7 @@ def run_from_params(params: Mapping[str, Any]) -> RunSpec:
     if len(matrix.runs) > 1:
         runs = f"these are {len(matrix.runs)} runs, and this DAG makes one"
         problems.append(Problem("", f"{runs}; trigger experiment_batch or sweep"))
+    problems += _window_problems(matrix.runs, most_windows)
     everything = replace(matrix, problems=[*problems, *matrix.problems])
     fields = {name: field for field, name in OF_ONE.items()}
     return everything.or_error("the params", (fields.get(name, name) for name in values))[0]
@@ -78,7 +82,8 @@ def run_from_params(params: Mapping[str, Any]) -> RunSpec:
 def matrix_from_params(params: Mapping[str, Any], most_cells: int) -> list[RunSpec]:
     """Every cell that a filled-in form of a matrix asks for, controllers slowest, seeds fastest.
 
-    ``most_cells`` is how many there may be. Raises SpecError with every problem of every cell
+    ``most_cells`` is how many there may be, and how many windows where each cell is a DAG run.
+    Raises SpecError with every problem of every cell
     at once; a problem that several cells share is told once, with the cells that have it.
     """
     values, problems = _read_params(batch_params(), params)
@@ -95,6 +100,8 @@ def matrix_from_params(params: Mapping[str, Any], most_cells: int) -> list[RunSp
     problems += [
         Problem("each_cell", problem) for problem in _way_problems(matrix.runs, values["each_cell"])
     ]
+    if way_of(matrix.runs, values["each_cell"]) == "dag_run":
+        problems += _window_problems(matrix.runs, most_cells)
     fields = raw if isinstance(raw, Mapping) else ()
     return replace(matrix, problems=problems).or_error(source, fields)
 
@@ -103,7 +110,7 @@ def way_of(cells: Sequence[RunSpec], each_cell: str) -> str:
     """How all cells are measured: "task" or "dag_run"."""
     if each_cell != BY_TESTBED:
         return each_cell
-    return "dag_run" if any(TESTBEDS[cell.testbed].real_time for cell in cells) else "task"
+    return "dag_run" if any(map(_is_real_time, cells)) else "task"
 
 
 def _way_problems(cells: Sequence[RunSpec], each_cell: str) -> Iterator[str]:
@@ -115,6 +122,31 @@ def _way_problems(cells: Sequence[RunSpec], each_cell: str) -> Iterator[str]:
                 f"each_cell is task, and on the testbed {name} a run takes as long as it says; "
                 f"choose dag_run or {BY_TESTBED}"
             )
+
+
+def _window_problems(runs: Sequence[RunSpec], most: int) -> Iterator[Problem]:
+    """What a DAG run, which has a task for each window, cannot do."""
+    known = [run for run in runs if run.btu_min > 0 and isfinite(run.duration_min / run.btu_min)]
+    if (windows := max((run.windows for run in known), default=0)) > most:
+        yield Problem(
+            "btu_min",
+            f"a DAG run has a task for each BTU, at most {most} (max_map_length of Airflow), and "
+            f"these would be {windows}; take a longer BTU, or elsewhere than in real time the DAG "
+            "experiment_batch with task for each_cell",
+        )
+    longest_min = max(
+        (min(run.btu_min, run.duration_min) for run in known if _is_real_time(run)), default=0
+    )
+    if longest_min > LONGEST_TASK_MIN:
+        yield Problem(
+            "btu_min",
+            f"in real time a task takes as long as a BTU, at most {LONGEST_TASK_MIN} min; got "
+            f"{longest_min:g}",
+        )
+
+
+def _is_real_time(run: RunSpec) -> bool:
+    return run.testbed in TESTBEDS and TESTBEDS[run.testbed].real_time
 
 
 def _spec_fields(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -67,12 +67,23 @@ class Choice:
         return self.name + "".join(options)
 
 
+def _require_texts(value: Any) -> None:
+    """Raise ValueError for a name of an option that is no text, which JSON does not have."""
+    for key in value if isinstance(value, dict) else ():
+        if not isinstance(key, str):
+            raise ValueError(f"names of options are texts; write {str(key)!r} in quotes")
+    for part in value.values() if isinstance(value, dict) else value:
+        if isinstance(part, dict | list):
+            _require_texts(part)
+
+
 def _as_choice(value: Any) -> Any:
     if isinstance(value, Choice):
         return value
     if isinstance(value, str):
         return {"name": value, "options": {}}
     if isinstance(value, dict) and isinstance(value.get("name"), str):
+        _require_texts(value)
         return {"name": value["name"], "options": {k: v for k, v in value.items() if k != "name"}}
     raise ValueError("give a name, or a mapping with name and options")
 

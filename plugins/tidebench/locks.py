@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
+A_PLACE = {"places": 3, "timeout": 6 * 86400}
+"""In real time a run keeps a slot of the executor busy; the others wait before they provision."""
+
 
 class Holder(NamedTuple):
     """The DAG run that holds a lock."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from airflow.providers.standard.operators.trigger_dagrun import DagIsPaused, TriggerDagRunOperator
 from airflow.sdk.exceptions import AirflowFailException
 
+from tidebench.locks import A_PLACE
 from tidebench.stage import is_complete, run_of
 from tidebench.waiting import UNDER_WAY, Poll, PollingSensor, count_dag_runs
 
@@ -30,7 +31,7 @@ class TriggerRun(TriggerDagRunOperator):
 
     The id of its DAG run follows from the run, so nothing is triggered twice: a run that is
     complete, or under way, is left alone, and one that has failed is cleared and goes on from
-    its last window.
+    its last window, or in real time begins anew.
     """
 
     template_fields: Sequence[str] = ("cell", *TriggerDagRunOperator.template_fields)
@@ -75,7 +76,7 @@ class WaitForRun(PollingSensor):
     """Passes when the DAG run of a cell has ended and its run is complete.
 
     DAG runs of one testbed follow each other, so each may take as long as all ``cells`` of the
-    matrix may; after that it fails.
+    matrix may, and wait for a place before; after that it fails.
     """
 
     template_fields: Sequence[str] = ("cell", "cells")
@@ -86,7 +87,7 @@ class WaitForRun(PollingSensor):
         self.cells = cells
 
     def execute(self, context: Context) -> None:
-        self.timeout = sum(allowed_s(only_run(cell)) for cell in self.cells)
+        self.timeout = A_PLACE["timeout"] + sum(allowed_s(only_run(cell)) for cell in self.cells)
         super().execute(context)
 
     def poll(self, context: Context) -> RunPoll:
@@ -104,7 +105,7 @@ class RunPoll(Poll):
             raise AirflowFailException(
                 f"the run {dag_run_of(run)} of the DAG {DAG_ID} did not measure this cell; its "
                 "log says why. Once the cause is gone clear the trigger task of this cell with "
-                "what is downstream of it: windows that are committed are kept"
+                "what is downstream of it"
             )
         self.log.info("tidebench: %s is complete", run.run_id)
         return True

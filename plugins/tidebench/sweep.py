@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from airflow.sdk.exceptions import AirflowFailException
+
 from tidebench.lineage import MEASURED, file, files
 from tidebench.spark import SparkJob
 from tidebench.stage import (
@@ -47,22 +49,30 @@ class ResolvePoints(TidebenchOperator):
 class MeasurePoints(SparkJob):
     """Measure every point as one Spark task; complete points are reused.
 
-    Fails when a point failed, after all the others: ``sweep_status.csv`` says which and why, and
-    a repetition measures only what is missing.
+    Fails where the file has other points than ``run_ids``, and when a point failed, after all the
+    others: ``sweep_status.csv`` says which and why, and a repetition measures what is missing.
     """
 
-    template_fields: Sequence[str] = ("spec",)
+    template_fields: Sequence[str] = ("spec", "run_ids")
 
-    def __init__(self, *, spec: str, **kwargs: Any) -> None:
+    def __init__(self, *, spec: str, run_ids: Sequence[str], **kwargs: Any) -> None:
         super().__init__(job="include/runs/spark/job.py", name="tidebench sweep", **kwargs)
         self.spec = spec
+        self.run_ids = run_ids
 
     def execute(self, context: Context) -> None:
         from include.experiment.matrix import runs_in_file
 
         spec, by = spec_file(self.spec), dag_run_of_task(context)
+        with without_vain_retries():
+            points = runs_in_file(spec)
+        if {point.run_id for point in points} != {*self.run_ids}:
+            raise AirflowFailException(
+                f"{spec} has been changed since this DAG run looked at it; clear resolve_points "
+                "and what comes after it"
+            )
         self.add_inlets(file(spec))
         by_options = (f"--dag-id={by.dag_id}", f"--dag-run={by.dag_run}")
         self.submit(context, str(spec), "--root", str(data_root()), *by_options)
-        self.add_outlets(files(data_root() / runs_in_file(spec)[0].experiment, MEASURED))
+        self.add_outlets(files(data_root() / points[0].experiment, MEASURED))
         self.log.info("tidebench: every point is measured")

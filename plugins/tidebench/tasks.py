@@ -36,10 +36,12 @@ class ResolveSpec(BaseOperator):
 
     def execute(self, context: Context) -> list[dict[str, Any]]:
         """Return one entry per window: its index and its name in the UI."""
+        from airflow.sdk.configuration import conf
+
         from include.experiment.params import run_from_params
 
         with without_vain_retries():
-            run = run_from_params(context["params"])
+            run = run_from_params(context["params"], conf.getint("core", "max_map_length"))
         xcoms = {"run": run.to_json(), "run_id": run.run_id, "experiment": run.experiment}
         for key, value in xcoms.items():
             context["ti"].xcom_push(key=key, value=value)

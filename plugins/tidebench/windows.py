@@ -47,6 +47,8 @@ class ControlWindow(Stage):
         `airflow dags test` begins copies in any order, one at a time. So each brings along those
         before it, unless one of them has failed.
         """
+        from include.testbeds import TESTBEDS
+
         ti = context["ti"]
         states = ti.get_task_states(
             dag_id=ti.dag_id, task_ids=[ti.task_id], run_ids=[ti.run_id]
@@ -58,10 +60,12 @@ class ControlWindow(Stage):
             return super().execute(context)
         failed_along = in_any_order and "failed" in states.values()
         if failed_along or states.get(f"{ti.task_id}_{turn}") in ENDED:
+            clear = "the failed tasks of this DAG run: committed windows are kept"
+            if TESTBEDS[run_of(self.run).testbed].real_time:
+                clear = "this DAG run: what it had leased is given back, so it begins anew"
             raise AirflowFailException(
-                f"window {turn} ended without a commit, so the turn of this one never comes; "
-                "clear the failed tasks of this DAG run once the cause is gone: committed windows "
-                "are kept"
+                f"window {turn} ended without a commit, so the turn of this one never comes; once "
+                f"the cause is gone clear {clear}"
             )
         self.say("it is the turn of window %d; looking again in %g s", turn, OUT_OF_TURN_S)
         retry_at = datetime.now(UTC) + timedelta(seconds=OUT_OF_TURN_S)

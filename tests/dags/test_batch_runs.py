@@ -163,7 +163,22 @@ def test_the_testbed_decides_how_cells_are_measured(slow: RunSpec) -> None:
 def test_a_run_that_takes_hours_is_no_task(slow: RunSpec) -> None:
     with pytest.raises(SpecError, match=r"on the testbed slow .* choose dag_run or by testbed"):
         matrix_from_params({"testbed": "slow", "each_cell": "task"}, most_cells=9)
-    assert matrix_from_params({"testbed": "slow"}, most_cells=9)
+    assert matrix_from_params({"testbed": "slow", "duration_min": 60}, most_cells=9)
+
+
+def test_a_dag_run_has_as_many_windows_as_airflow_maps_and_none_of_days(slow: RunSpec) -> None:
+    params = {"btu_min": 1, "duration_min": 20}
+    assert run_from_params(params, 20).windows == 20
+    with pytest.raises(SpecError, match=r"at most 19 .* these would be 20; take a longer BTU"):
+        run_from_params(params, 19)
+    cells = {"btus_min": [1], "duration_min": 20}
+    assert matrix_from_params(cells, most_cells=19)  # each is a task
+    with pytest.raises(SpecError, match="these would be 20"):
+        matrix_from_params({**cells, "each_cell": "dag_run"}, most_cells=19)
+    days = {"btu_min": 2880, "duration_min": 2880}
+    assert run_from_params(days)
+    with pytest.raises(SpecError, match="in real time a task takes as long as a BTU, at most 1440"):
+        run_from_params({**days, "testbed": "slow"})
 
 
 def test_a_way_that_is_unknown_is_refused() -> None:

@@ -283,7 +283,7 @@ def test_links_lead_to_the_page_as_its_experiment_is_called(
 
 
 def test_a_sweep_hands_down_which_runs_are_its_own(tmp_path: Path) -> None:
-    from tidebench.sweep import ResolvePoints
+    from tidebench.sweep import MeasurePoints, ResolvePoints
 
     spec = tmp_path / "spec.yaml"
     spec.write_text("{name: mine, controllers: btu, patterns: constant, seeds: [1, 2]}")
@@ -292,6 +292,10 @@ def test_a_sweep_hands_down_which_runs_are_its_own(tmp_path: Path) -> None:
     assert execute(task, xcoms=xcoms) == "mine"
     assert xcoms == {"run_ids": [run.run_id for run in runs_in_file(spec)]}
     assert len(xcoms["run_ids"]) == 2
+    spec.write_text("{name: mine, controllers: btu, patterns: constant, seeds: [1, 3]}")
+    points = MeasurePoints(task_id="measure_points", spec=str(spec), run_ids=xcoms["run_ids"])
+    with fails_for_good(match="has been changed since .* clear resolve_points"):
+        execute(points)
     nobodys = ResolvePoints(task_id="resolve_points", spec="~nobody-here/spec.yaml")
     with fails_for_good(match="there is no file"):
         execute(nobodys)

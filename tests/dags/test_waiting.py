@@ -99,11 +99,12 @@ def test_a_cell_ends_in_the_triggerer_once_it_is_measured(
 ) -> None:
     from airflow.triggers.base import TaskSuccessEvent
 
+    from tidebench.locks import A_PLACE
     from tidebench.runs import allowed_s, dag_run_of
 
     states[dag_run_of(RUN)] = "queued"
     deferred = wait_for_run()
-    assert deferred.timeout.total_seconds() == 2 * allowed_s(RUN)
+    assert deferred.timeout.total_seconds() == A_PLACE["timeout"] + 2 * allowed_s(RUN)
 
     def measure() -> None:
         run_all(RUN, data_root)

@@ -224,6 +224,13 @@ def test_airflow_neither_refuses_nor_clamps_what_we_check(form: dict[str, Any]) 
                 jsonschema.validate(value, field)
 
 
+def test_a_name_of_an_option_that_is_no_text_is_told(tmp_path: Path) -> None:
+    spec = tmp_path / "spec.yaml"
+    spec.write_text("{name: x, controllers: [{name: btu, observations: {1: 2, a: 3}}, threshold]}")
+    problems = problems_told(matrix_from_params, {"spec": str(spec)}, 10)
+    assert any("names of options are texts; write '1' in quotes" in one for one in problems)
+
+
 def test_a_param_that_nobody_knows_is_named_also_beside_a_spec() -> None:
     (problem,) = problems_told(run_from_params, {"controler": "fixed"})
     assert "unknown param 'controler'. Did you mean 'controller'?" in problem

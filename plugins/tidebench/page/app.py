@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from airflow.api_fastapi.auth.managers.models.base_user import BaseUser
 
 HERE = Path(__file__).parent
+FORBIDDEN = "You may not do this here; ask who administers this Airflow for the right."
 ASSETS = {
     "page.css": KINDS[".css"],
     "page.js": "text/javascript",
@@ -236,8 +237,9 @@ async def _refused(request: Request, error: Exception) -> Response:
     if error.status_code == 401 and reader:
         here = str(request.url.replace(scheme="", netloc=""))
         return RedirectResponse(get_auth_manager().get_url_login(next_url=here), 302)
-    is_unknown = error.detail == HTTPStatus(error.status_code).phrase  # of the router itself
-    text = "There is no such page here." if is_unknown else error.detail
+    text = error.detail
+    if text == HTTPStatus(error.status_code).phrase:  # of the router or of Airflow itself
+        text = FORBIDDEN if error.status_code == 403 else "There is no such page here."
     answer = _message(text, error.status_code)
     answer.headers.update(error.headers or {})
     return answer

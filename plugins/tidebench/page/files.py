@@ -24,8 +24,8 @@ KINDS: Mapping[str, str] = {
     ".otf": "font/otf",
 }
 """Media types by suffix. A file of another kind is not there."""
-_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,63}")
-"""What an experiment can be called, as in its form."""
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,95}")
+"""What an experiment is called: as in its form, with more around it for an advice."""
 
 HEADERS: Mapping[str, str] = {
     "Content-Security-Policy": "default-src 'none'; img-src 'self' data:; font-src 'self' data:; "
