@@ -66,6 +66,28 @@ def test_a_password_in_a_variable_is_found() -> None:
     assert may_be_passwords({f"{backend}_CMD": "cat /run/secrets/celery_results"}) == []
 
 
+@pytest.mark.parametrize(
+    ("users", "told"),
+    [("admin:admin", "started\n"), ("admin:admin,bob:viewer", "names bob; write a password")],
+)
+def test_no_user_gets_a_password_that_airflow_prints(tmp_path: Path, users: str, told: str) -> None:
+    """Airflow makes one up where the file has none, anew at each start."""
+    (tmp_path / "secret").write_text(values()["AIRFLOW_PASSWORDS"])
+    command = SERVICES["api-server"]["command"][-1].replace("$$", "$")
+    command = command.replace("/run/secrets/airflow_passwords", "secret")
+    command = command.replace("exec airflow api-server", "echo started")
+    done = subprocess.run(
+        ["sh", "-c", command],
+        cwd=tmp_path,
+        env={"PATH": "/usr/bin:/bin", "AIRFLOW__CORE__SIMPLE_AUTH_MANAGER_USERS": users},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert told in done.stdout + done.stderr
+    assert done.returncode == ("started" not in done.stdout)
+
+
 def test_every_secret_is_made_up_and_every_one_made_up_is_used() -> None:
     asked = {secret["environment"] for secret in COMPOSE["secrets"].values()}
     assert asked == values().keys()
