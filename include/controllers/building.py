@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from inspect import signature
 from math import isfinite
@@ -26,9 +26,7 @@ def build_checked(
     """
     try:
         controller = build(setting=setting, **options)
-        of_options: Any = controller.problems()
-        problems = [of_options] if isinstance(of_options, str) else list(of_options)
-        problems += _interval(controller)
+        problems = [*_options(controller), *_interval(controller)]
         problems = problems or [*_first_instances(controller), *_deciding(controller)]
     except (*WHATEVER, KeyboardInterrupt) as error:
         if is_ctrl_c(error):
@@ -43,6 +41,16 @@ def build_checked(
 def memory_adapter(kind: type) -> TypeAdapter[Any]:
     """What stores a class of memory, and reads it; to make one takes longer than to use it."""
     return TypeAdapter(kind)
+
+
+def _options(controller: Controller) -> Iterator[str]:
+    said: Any = controller.problems()
+    if isinstance(said, str):
+        yield said
+    elif isinstance(said, Iterable):
+        yield from map(str, said)
+    else:
+        yield f"problems: return the texts of what is wrong, or none at all, got {said!r:.40}"
 
 
 def _interval(controller: Controller) -> Iterator[str]:

@@ -57,6 +57,10 @@ class Complains(Mine):
     def problems(self):
         return "use another one"
 
+class Nods(Mine):
+    def problems(self):
+        return None
+
 class Elsewhere(Mine):
     def initial_instances(self):
         return {"O1": 1.5, "O99": 1}
@@ -143,6 +147,7 @@ def test_an_installed_package_announces_one_and_a_broken_one_is_left_out_of_list
         ("of_somebody:Often", "interval_s must be a finite number of seconds, got 'often'"),
         ("of_somebody:Paid", "controller of_somebody:Paid needs the option licence"),
         ("of_somebody:Complains", "of_somebody:Complains: use another one"),
+        ("of_somebody:Nods", "problems: return the texts of what is wrong, or none at all"),
         ("of_somebody:Lists", "return a mapping from operators to numbers, got ['O1']"),
         ("of_somebody:Keeps", "memory cannot be stored (PydanticSerializationError: "),
         ("of_somebody:Forward", "decide is called with memory and observation, which it does not"),
