@@ -37,6 +37,7 @@ class MigrateInstance:
     or not. Where the copy is lost, or stopped, before it is ready, the migration is undone: the
     instance goes on, its host is not being released any more, and the next observation has both.
     Where the copy itself migrates before it is ready, its own copy replaces the instance.
+    Without ``overlaps`` it is undone so where the instance still serves then: not on ``simulated``.
     """
 
     instance: str

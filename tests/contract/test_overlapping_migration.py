@@ -53,11 +53,11 @@ def migrate(testbed: Any, instance: str = "O1-1", host: str = "host-2", **change
     return outcome.subject
 
 
-def moving(kind: str, **changes: Any) -> tuple[Any, str]:
+def moving(kind: str, *, overlaps: bool = True, **changes: Any) -> tuple[Any, str]:
     """A world at 60 s, when O1-1 begins to migrate to host-2; and the name of its copy."""
     testbed = a_world(kind, **changes)
     testbed.advance_to(60)
-    return testbed, migrate(testbed)
+    return testbed, migrate(testbed, overlaps=overlaps)
 
 
 def ended_s(testbed: Any, host: str) -> float:
@@ -165,6 +165,20 @@ def test_where_the_copy_is_lost_before_it_is_ready_the_old_one_goes_on(kind, los
     assert (left.instance, left.stopping) == ("O1-1", False)
     assert_nothing_lost(testbed)
     assert set(testbed.take_measurements()["queue"]["ready_instances"]) == {1}
+
+
+def test_without_overlap_no_host_is_left_to_itself_where_the_copy_is_lost(kind):
+    """Either the old one goes on, and somebody can decide on its host, or both end."""
+    testbed, copy = moving(kind, overlaps=False)
+    testbed.apply(decision(ReleaseHost("host-1")))
+    testbed.advance_to(70)
+    testbed.fail(testbed.fleet.instance(copy))
+    observation = seen_at(testbed, 120)
+    goes_on = ["O1-1"] if kind == "flow" else []
+    assert list(observation.instances) == goes_on
+    assert not any(host.releasing for host in observation.hosts.values())
+    undone = ["migration_undone"] * len(goes_on)
+    assert testbed.take_measurements()["event"]["event"] == [*undone, "instance_crash"]
 
 
 def test_once_the_copy_is_ready_the_old_one_ends_whatever_becomes_of_it(kind):

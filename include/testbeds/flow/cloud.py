@@ -118,8 +118,7 @@ class FlowCloud(VirtualCloud):
     ) -> VirtualInstance:
         """The old instance serves until the new one is ready; only state makes a gap.
 
-        Where a copy never gets ready the old one goes on, and only one that ``overlaps`` keeps its
-        host, too.
+        Where a copy never gets ready the old one goes on, and its host is not being released.
         """
         one = self.new_instance(old.operator, host, now_us)
         operator = self.config.topology.operator[old.operator]
@@ -163,7 +162,7 @@ class FlowCloud(VirtualCloud):
         if self._starts(one.number, now_us):
             old = self.fleet.instances.get(self.replaces.pop(one.number, 0))
             if old is not None and old.stopped_us is not None and old.stopped_us > now_us:
-                old.stopped_us = None
+                self.undo_migration(old, one, now_us)
             self.undo_migrations(one, now_us)
             self.call_off_pauses(one.number, now_us)
 

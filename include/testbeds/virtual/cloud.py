@@ -177,10 +177,14 @@ class VirtualCloud(StoredState):
     def undo_migrations(self, copy: VirtualInstance, now_us: int) -> None:
         """Undo migrations to a copy that ended before it was ready: the originals continue."""
         for instance in self.fleet.replaced_by(copy.number):
-            instance.successor, instance.stopped_us = 0, None
-            self.fleet.hosts[instance.host].releasing = False
-            detail = f"its copy {copy.name} ended before it was ready"
-            self.events.append((now_us / 1e6, "migration_undone", instance.name, detail))
+            self.undo_migration(instance, copy, now_us)
+
+    def undo_migration(self, instance: VirtualInstance, copy: VirtualInstance, now_us: int) -> None:
+        """An instance continues, and somebody has to decide on its host again."""
+        instance.successor, instance.stopped_us = 0, None
+        self.fleet.hosts[instance.host].releasing = False
+        detail = f"its copy {copy.name} ended before it was ready"
+        self.events.append((now_us / 1e6, "migration_undone", instance.name, detail))
 
     def paused(self, now_us: int) -> dict[int, tuple[int, int]]:
         """By row: how often an operator paused when its instances came or went, and for how long.
