@@ -152,6 +152,16 @@ def test_what_a_failure_takes_is_no_price_of_a_change():
     assert pauses == {"operator": [""], "from_s": [105.0], "until_s": [107.0]}
 
 
+def test_the_loss_of_an_instance_that_had_stopped_starts_nothing_again():
+    settings = {"restart": {"down_s": [2, 2]}, "drain_s": 20}
+    testbed = started(a_config(CHAIN, calibration=settings), instances=2)
+    apply_at(testbed, 100, StopInstance("O1-1"))
+    testbed.advance_to(110)
+    testbed.fail(testbed.fleet.instances[1])
+    events = testbed.take_measurements()["event"]
+    assert events["event"] == ["job_restart", "instance_crash"]
+
+
 def test_a_job_restarts_by_itself_when_it_is_told():
     config = a_config(CHAIN, 10.0, faults={"restarts": [[60, 12]]})
     testbed = started(config)

@@ -302,6 +302,20 @@ def test_a_lost_host_starts_the_job_again_at_once(level: float, room: float) -> 
     assert (seen.job_starts, seen.job_changes, seen.job_paused_in_all_s) == (2, 1, GAP_S)
 
 
+def test_a_lost_host_whose_instances_had_left_starts_nothing_again() -> None:
+    """One left with the rescale and is at its last item; one was stopped before it joined."""
+    testbed = a_job(level=2.0, drain_s=20)
+    testbed.apply(decision(LeaseHost(SMALL.name, "new"), StartInstance("O1", "new")))
+    apply_at(testbed, 40, StopInstance("O1-2"))
+    testbed.advance_to(44)
+    testbed.apply(decision(StartInstance("O1", "host-2")))
+    testbed.apply(decision(StopInstance("O1-3")))
+    assert len(restarts_s(testbed)) == 2
+    testbed.fail(testbed.fleet.hosts[2])
+    assert restarts_s(testbed) == []
+    assert list(testbed.observe().instances) == ["O1-1"]
+
+
 def test_a_rescale_that_a_loss_interrupts_is_that_of_the_loss() -> None:
     testbed = a_job()
     apply_at(testbed, 40, StartInstance("O1", "host-1"))

@@ -169,5 +169,6 @@ class FlowCloud(VirtualCloud):
     def _lose(self, one: VirtualInstance, now_us: int) -> None:
         self._cancel(one, now_us)
         self.fleet.instances.pop(one.number, None)
-        if one.ready_us <= now_us:
+        left = one.stopped_us is not None and one.stopped_us <= now_us
+        if one.ready_us <= now_us and not left:
             self._changes_us.append(now_us)

@@ -13,7 +13,6 @@ takes as long as the last instance needs to take part (:meth:`QueueingNetwork.ch
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -67,11 +66,18 @@ class WholeJob(StoredState):
         if self.joins_us.pop(instance.number, None) is not None:
             self.network.close_server(instance.row, instance.number, 0)
 
-    def lost(self, instances: Iterable[VirtualInstance], now_us: int) -> None:
-        """The job is started without them if they were in it, on a checkpoint of this moment."""
-        if [one for one in instances if self.joins_us.pop(one.number, None) is None]:
-            at_once = np.zeros(len(self.network.names), dtype=np.int64), 0
-            self._rescale(now_us, [], "instances were lost", at_once, decided=False)
+    def forget(self, instances: list[VirtualInstance]) -> bool:
+        """Instances that are about to be lost; returns whether any was in the job, and had not
+        left it."""
+        served = [one for one in instances if one.number not in self.joins_us and self._open(one)]
+        for one in instances:
+            self.joins_us.pop(one.number, None)
+        return bool(served)
+
+    def start_without_lost(self, now_us: int) -> None:
+        """Start the job without what was lost, on a checkpoint of this moment."""
+        at_once = np.zeros(len(self.network.names), dtype=np.int64), 0
+        self._rescale(now_us, [], "instances were lost", at_once, decided=False)
 
     def next_us(self, now_us: int) -> int:
         """When to look again whether to rescale, and how fast instances are."""
@@ -102,14 +108,16 @@ class WholeJob(StoredState):
         self.cloud.pause_job(now_us, self.up_us)
 
     def _leaving(self) -> list[VirtualInstance]:
-        servers, slot = self.network.state.servers, self.network.slot
         return [
             one
             for one in self.cloud.fleet.instances.values()
-            if one.stopped_us is not None
-            and not one.successor
-            and servers[one.row, slot(one.row, one.number), kernel.OPEN]
+            if one.stopped_us is not None and not one.successor and self._open(one)
         ]
+
+    def _open(self, one: VirtualInstance) -> bool:
+        """False for one that has left, or was stopped before it joined."""
+        slot = self.network.slot(one.row, one.number)
+        return bool(self.network.state.servers[one.row, slot, kernel.OPEN])
 
     def _rescale(
         self,

@@ -128,13 +128,13 @@ class SimulatedTestbed(VirtualTestbed):
     def fail(self, who: VirtualHost | VirtualInstance) -> None:
         """A host is lost, a boot fails, or an instance crashes. Items go back to their queues."""
         gone = [who] if isinstance(who, VirtualInstance) else self.fleet.on_host(who.number)
-        lost_items = 0
+        restarts, lost_items = self.job and self.job.forget(gone), 0
         for instance in gone:
             lost_items += self.network.crash_server(instance.row, instance.number, self.now_us)
             del self.fleet.instances[instance.number]
             self._call_off(instance)
-        if self.job:
-            self.job.lost(gone, self.now_us)
+        if self.job and restarts:
+            self.job.start_without_lost(self.now_us)
         self._set_speeds()
         if isinstance(who, VirtualInstance):
             event = "instance_crash"
