@@ -266,6 +266,27 @@ def test_lost_hosts_and_crashed_instances_disappear_and_queue_their_items_again(
     assert all(testbed.leases()["released"])
 
 
+@pytest.mark.parametrize(
+    ("crash_s", "loss_s", "end_s", "event"),
+    [(310, 400, 310, ["instance_crash"]), (400, 325, 320, []), (325, 400, 320, [])],
+)
+def test_a_released_host_ends_with_its_last_instance_whatever_fails_then(
+    build, crash_s, loss_s, end_s, event
+):
+    """It drains from 300 s to 320 s, and readings are at 315 s and 330 s."""
+    testbed = build(faults={"host_losses_per_hour": 1e-6})
+    start = [StartInstance(name, "first") for name in ("O1", "O2")]
+    leases = [LeaseHost(SMALL.name, "first"), LeaseHost(SMALL.name, "more")]
+    testbed.deploy(decision(*leases, *start, StartInstance("O1", "more")))
+    apply_at(testbed, 300, StopInstance("O1-3"), ReleaseHost("host-2"))
+    testbed.fleet.instances[3].crashes_us = round(crash_s * 1e6)
+    testbed.fleet.hosts[2].fails_us = round(loss_s * 1e6)
+    taken = measured_at(testbed, 345)
+    assert taken.get("event", {"event": []})["event"] == event
+    leases = testbed.leases()
+    assert dict(zip(leases["host"], leases["ended_s"], strict=True))["host-2"] == end_s
+
+
 def test_what_is_deployed_may_crash_at_once(build):
     """One a second on average; without that they would last for the start that they do not have."""
     testbed = build(faults={"instance_crashes_per_hour": 3600})

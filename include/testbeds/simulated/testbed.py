@@ -142,6 +142,7 @@ class SimulatedTestbed(VirtualTestbed):
         else:
             who.ended_us, event = self.now_us, who.fails_as
             detail = f"{len(gone)} instances lost, {lost_items} items queued again"
+        self.cloud.end_empty({}, self.now_us)
         self.cloud.events.append((self.now_s, event, who.name, detail))
 
     # --------------------------------------------------------------- control

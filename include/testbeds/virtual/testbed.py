@@ -109,6 +109,9 @@ class VirtualTestbed(Testbed, Actuator[VirtualHost, VirtualInstance]):
             stop_us = self.next_stop_us()
             self.now_us = min(target_us, reading_us, failure_us, stop_us)
             self.move()
+            if failure and failure[0] <= self.now_us:
+                self.remove_drained()  # what has ended by now does not fail
+                failure = self._next_failure()
             while failure and failure[0] <= self.now_us:
                 self.fail(failure[1])
                 failure = self._next_failure()
