@@ -114,8 +114,13 @@ class Loop:
 def _ticks(
     who: str, interval_s: float, start_s: float, end_s: float
 ) -> Iterator[tuple[float, str]]:
-    # However long the interval, tick 0 is at second 0 only.
-    tick = max(math.ceil(start_s / interval_s - 1e-9), int(start_s > 0))
-    while tick * interval_s < end_s:
+    for tick in range(_first_tick(interval_s, start_s), _first_tick(interval_s, end_s)):
         yield tick * interval_s, who
-        tick += 1
+
+
+def _first_tick(interval_s: float, from_s: float) -> int:
+    """Number of the first tick that is not before ``from_s``, to a billionth of the interval.
+
+    However long the interval, tick 0 is at second 0 only.
+    """
+    return max(math.ceil(from_s / interval_s - 1e-9), int(from_s > 0))

@@ -33,14 +33,14 @@ class Recorder:
         return self.controller.decide(memory, observation)
 
 
-def a_run(controller, topology, pattern):
+def a_run(controller, topology, pattern, end_s=END_S):
     raw = {
         "name": "session",
         "topology": topology,
         "controllers": controller,
         "patterns": pattern,
-        "btus_min": END_S / 60,
-        "duration_min": END_S / 60,
+        "btus_min": end_s / 60,
+        "duration_min": end_s / 60,
         "seeds": 2,
     }
     (spec,) = parse_spec(raw, source="a test").points()
@@ -134,6 +134,17 @@ def test_an_interval_beyond_the_run_is_one_decision_at_its_begin(interval_s):
     for start_s in range(0, END_S, WINDOW_S):
         measured(session, start_s, start_s + WINDOW_S)
     assert [observation.now_s for observation in observations] == [0]
+
+
+@pytest.mark.parametrize("interval_s", [5.1, 15, 17])
+def test_a_tick_on_the_end_of_a_window_is_carried_out_once(interval_s):
+    """The 200th of every 5.1 s is at 1019.9999999999999 s, where a window ends."""
+    controller = {"name": "threshold", "interval_s": interval_s}
+    session, observations = opened(a_run(controller, "manufacturing", "stepwise", end_s=1080))
+    for start_s in range(0, 1080, 60):
+        measured(session, start_s, start_s + 60)
+    ticks = [k * interval_s for k in range(1080) if k * interval_s < 1080]
+    assert [observation.now_s for observation in observations] == pytest.approx(ticks)
 
 
 @dataclass(frozen=True)
