@@ -194,6 +194,8 @@ def test_no_more_are_dealt_than_an_instance_may_have() -> None:
     network.advance(S // 2)
     assert network.state.holding[0, :2, kernel.HELD].tolist() == [1, 1]
     assert waiting_items(network, S // 2).tolist() == [4]
+    per_operator, *_ = network.read(S // 2, S)
+    assert per_operator[0, 6] == S // 2 - 200, "the third is held, and waits longest"
     # Those of the first end at 1, 2, 3 and 4 s, those of the second at 4 and 8 s.
     assert sorted(done_s(network, 20)) == pytest.approx([1, 2, 3, 4, 4, 8], abs=1e-3)
 

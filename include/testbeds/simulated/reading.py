@@ -9,6 +9,7 @@ from include.testbeds.simulated.kernel import (
     COMPLETED,
     DONE_US,
     EDGE,
+    H_ARRIVAL,
     H_EDGE,
     HELD,
     HOST,
@@ -59,8 +60,9 @@ def read(net, now_us, period_us, in_service, held_of, per_operator, per_server, 
         per_operator[o, 3] = longest
         per_operator[o, 4] = net.nodes[o, NUMBERED] - net.nodes[o, ORPHANS] + waiting
         per_operator[o, 5] = net.nodes[o, COMPLETED]
-        per_operator[o, 6] = now_us - first_us
         for s in range(net.nodes[o, SERVERS]):
+            for k in range(net.holding[o, s, HELD]):
+                first_us = min(first_us, net.held[o, s, k, H_ARRIVAL])
             busy_us = servers[o, s, BUSY_US]
             if servers[o, s, BUSY]:
                 busy_us -= max(servers[o, s, DONE_US] - now_us, 0)
@@ -73,3 +75,4 @@ def read(net, now_us, period_us, in_service, held_of, per_operator, per_server, 
                 per_operator[o, 1] += 1
                 per_operator[o, 2] += servers[o, s, READY_US] <= now_us
             n += 1
+        per_operator[o, 6] = now_us - first_us
