@@ -12,6 +12,7 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import requests
@@ -169,36 +170,71 @@ def test_a_run_that_orders_hosts_for_long_is_not_taken_for_dead(testbed):
     assert heartbeat.stat().st_mtime > 0
 
 
-def test_an_instance_is_told_to_stop_until_its_host_has_heard_it(testbed, monkeypatch):
-    """Else it would work on, and be killed with an item in its hands."""
-    told = []
+class OneHost:
+    """The engine of the only host, which has a container of O1-1 and tells what it was told."""
 
-    class SlowEngine:
-        def __init__(self, endpoint):
-            pass
+    def __init__(self) -> None:
+        self.state = "running"
+        self.told: list[str] = []
+        self.deaf = 0
+        """So many times it does not answer to what it is told."""
 
-        def containers(self, run):
-            return {"O1-1": Container("c-1", "O1-1", "running")}
+    def containers(self, run):
+        return {"O1-1": Container("c-1", "O1-1", self.state)} if self.state else {}
 
-        def signal(self, container, name):
-            told.append(name)
-            if len(told) == 1:
-                raise requests.exceptions.ReadTimeout("3 s")
+    def logged_events(self, container):
+        return []
 
-    monkeypatch.setattr(reconciler, "Engine", SlowEngine)
-    state = testbed._state
+    def signal(self, container, name):
+        self.told.append(f"{name} {container}")
+        if self.deaf:
+            self.deaf -= 1
+            raise requests.exceptions.ReadTimeout("3 s")
+
+
+@pytest.fixture
+def engine(testbed, monkeypatch):
+    """Of host-1, which is up in a run that has begun."""
+    told, state = OneHost(), testbed._state
+    monkeypatch.setattr(reconciler, "Engine", lambda endpoint: told)
     state.begin(0)
     host = LiveHost(number=1, id="7", flavor="f", ordered_s=0, paid_until_s=60, endpoint="tcp://h")
     state.fleet.hosts[1] = host
     state.hosts.boot_failed = lambda host: ""
-    state.fleet.instances[1] = LiveInstance(
-        number=1, operator="O1", host=1, started_s=0.0, ready_s=0.0, stopped_s=0.0, container="c-1"
-    )
-    settler = LiveReconciler(state)
-    for _ in range(3):
+    return told
+
+
+def reconciled(testbed, times: int = 3, **changes: Any) -> LiveInstance:
+    """O1-1 of such values, after a reconciler of its own has looked so many times."""
+    values = {"started_s": 0.0, "ready_s": 0.0, "stopped_s": 0.0, "container": "c-1"}
+    instance = LiveInstance(number=1, operator="O1", host=1, **(values | changes))
+    testbed._state.fleet.instances[1] = instance
+    settler = LiveReconciler(testbed._state)
+    for _ in range(times):
         settler.reconcile()
     settler.close()
-    assert told == ["SIGTERM", "SIGTERM"]
+    return instance
+
+
+def events_of(testbed) -> list[str]:
+    return testbed._state.journal.read(0)[0].get("event", {"event": []})["event"]
+
+
+def test_an_instance_is_told_to_stop_until_its_host_has_heard_it(testbed, engine):
+    """Else it would work on, and be killed with an item in its hands."""
+    engine.deaf = 1
+    reconciled(testbed)
+    assert engine.told == ["SIGTERM c-1"] * 2
+
+
+@pytest.mark.parametrize("overlaps", [False, True])
+def test_an_instance_goes_on_where_the_copy_that_replaces_it_is_gone(testbed, engine, overlaps):
+    """Stopped with it, there would be none."""
+    testbed._state.fleet.hosts[1].releasing = True
+    instance = reconciled(testbed, successor=2, overlaps=overlaps)
+    assert (instance.serves, engine.told) == (True, [])
+    assert not testbed._state.fleet.hosts[1].releasing
+    assert events_of(testbed) == ["migration_undone"]
 
 
 def test_a_wait_ends_in_time_however_long_it_takes_to_look_after_the_run(monkeypatch):

@@ -64,7 +64,7 @@ class LiveInstance(OrderedInstance):
     first_item_s: float | None = None
     signalled_s: float | None = None
     overlaps: bool = False
-    """In a migration: continues if its successor ends before it is ready."""
+    """In a migration: counts as one that serves until it is told to stop."""
 
     @property
     def serves(self) -> bool:

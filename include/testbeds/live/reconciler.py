@@ -261,7 +261,7 @@ class LiveReconciler:
         now_s, limit_s = state.now_s(), state.calibration.kill_after_s
         successor = state.fleet.instances.get(instance.successor)
         if instance.signalled_s is None:
-            if successor is None and instance.overlaps:
+            if successor is None and instance.successor:
                 self._undo_migration(instance)
             elif successor is None or successor.ready_s is not None:
                 instance.signalled_s = now_s
