@@ -9,6 +9,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -235,6 +236,31 @@ def test_an_instance_goes_on_where_the_copy_that_replaces_it_is_gone(testbed, en
     assert (instance.serves, engine.told) == (True, [])
     assert not testbed._state.fleet.hosts[1].releasing
     assert events_of(testbed) == ["migration_undone"]
+
+
+def test_a_host_that_could_not_be_given_back_is_tried_again(testbed, engine, monkeypatch):
+    """It is told once, however often it fails; and once it is gone nobody asks any more."""
+    monkeypatch.setattr(reconciler, "GIVE_BACK_AGAIN_AFTER_S", 0.0)
+    tried = []
+
+    def give_back(host):
+        tried.append(host)
+        if len(tried) < 3:
+            raise TestbedError("it is still there")
+
+    state = testbed._state
+    state.hosts.give_back = give_back
+    state.fleet.hosts[1].releasing = True
+    settler = LiveReconciler(state)
+    until_s = time.monotonic() + 10
+    while len(tried) < 3 and time.monotonic() < until_s:
+        settler.reconcile()
+    for _ in range(3):
+        time.sleep(0.01)
+        settler.reconcile()
+    settler.close()
+    assert tried == ["7"] * 3
+    assert events_of(testbed) == ["host_not_removed"]
 
 
 def test_a_wait_ends_in_time_however_long_it_takes_to_look_after_the_run(monkeypatch):

@@ -71,6 +71,7 @@ PATIENCE_S = 0.5
 """Longest wait for hosts' answers; later answers count in the next reconciliation."""
 FIRST_ITEM_WITHIN_S = 60.0
 AGAIN_AFTER_S = 2.0
+GIVE_BACK_AGAIN_AFTER_S = 10.0
 
 
 class LiveReconciler:
@@ -83,6 +84,8 @@ class LiveReconciler:
         self._launches: dict[int, Future[StartedContainer]] = {}
         self._not_before_s: dict[int, float] = {}
         self._leaving: dict[str, Future[None]] = {}
+        self._remaining: dict[str, float] = {}
+        """Hosts that could not be given back, and when they are tried again."""
         self._asked: dict[int, Future[dict[str, Container]]] = {}
         self._untold: set[int] = set()
         """Instances that are to stop, and whose hosts did not answer to that."""
@@ -117,7 +120,7 @@ class LiveReconciler:
             return  # the next process tries again
         for host in leased:
             if host not in kept:
-                self._leaving[host] = self._pool.submit(self._state.hosts.give_back, host)
+                self._give_back(host)
 
     def close(self) -> None:
         """Wait for running calls, which all have a time-out."""
@@ -188,7 +191,7 @@ class LiveReconciler:
 
     def _end(self, host: LiveHost) -> None:
         host.ended_s = self._state.now_s()
-        self._leaving[host.id] = self._pool.submit(self._state.hosts.give_back, host.id)
+        self._give_back(host.id)
 
     # -------------------------------------------------------------- instances
 
@@ -316,5 +319,15 @@ class LiveReconciler:
             if future.done():
                 del self._leaving[host]
                 if error := future.exception():
-                    name = names.get(host, host)
-                    self._state.event("host_not_removed", name, str(error)[:200])
+                    if host not in self._remaining:
+                        name = names.get(host, host)
+                        self._state.event("host_not_removed", name, str(error)[:200])
+                    self._remaining[host] = time.monotonic() + GIVE_BACK_AGAIN_AFTER_S
+                else:
+                    self._remaining.pop(host, None)
+        for host, at_s in self._remaining.items():
+            if host not in self._leaving and time.monotonic() >= at_s:
+                self._give_back(host)
+
+    def _give_back(self, host: str) -> None:
+        self._leaving[host] = self._pool.submit(self._state.hosts.give_back, host)
