@@ -186,6 +186,13 @@ class OneHost:
     def logged_events(self, container):
         return []
 
+    def launch(self, spec):
+        self.told.append(f"launch {spec.name}")
+        raise requests.exceptions.ReadTimeout("120 s")
+
+    def remove(self, container):
+        self.told.append(f"remove {container}")
+
     def signal(self, container, name):
         self.told.append(f"{name} {container}")
         if self.deaf:
@@ -197,6 +204,9 @@ class OneHost:
 def engine(testbed, monkeypatch):
     """Of host-1, which is up in a run that has begun."""
     told, state = OneHost(), testbed._state
+    values = {"ADDRESS": "h", "AMQP_PORT": "1", "REDIS_PORT": "2", "MASTER_SECRET_FILE": os.devnull}
+    state.services = Services(values)
+    state.images = {"images": {"work": "r/work@1"}, "image_of": {}, "default": "work"}
     monkeypatch.setattr(reconciler, "Engine", lambda endpoint: told)
     state.begin(0)
     host = LiveHost(number=1, id="7", flavor="f", ordered_s=0, paid_until_s=60, endpoint="tcp://h")
@@ -226,6 +236,23 @@ def test_an_instance_is_told_to_stop_until_its_host_has_heard_it(testbed, engine
     engine.deaf = 1
     reconciled(testbed)
     assert engine.told == ["SIGTERM c-1"] * 2
+
+
+@pytest.mark.parametrize(("stopped_s", "told"), [(None, []), (0.0, ["SIGTERM c-1"])])
+def test_a_container_that_nobody_saved_is_its_instance(testbed, engine, stopped_s, told):
+    """Who started it ended before that; started again, it would lose its item and some seconds."""
+    instance = reconciled(testbed, container="", ready_s=None, stopped_s=stopped_s)
+    assert (instance.container, engine.told) == ("c-1", told)
+    assert testbed._state.fleet.hosts[1].images == ["r/work@1"]
+
+
+def test_a_container_that_starts_too_late_is_removed(testbed, engine):
+    """An order may be carried out although its answer did not come in time."""
+    engine.state = "created"
+    reconciled(testbed, 20, container="", ready_s=None, stopped_s=None, started_s=-1000.0)
+    assert engine.told == ["launch a-run.O1-1", "remove a-run.O1-1"]
+    assert events_of(testbed)[-1] == "instance_start_failed"
+    assert testbed._state.fleet.instances == {}
 
 
 @pytest.mark.parametrize("overlaps", [False, True])

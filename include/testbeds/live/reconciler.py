@@ -27,6 +27,11 @@ from include.testbeds.live.state import RunState
 SHARES_PER_CORE = 1024
 
 
+def container_name(state: RunState, instance: LiveInstance) -> str:
+    """Name of an instance's container on its host."""
+    return f"{state.run}.{instance.name}"
+
+
 def container_spec(state: RunState, instance: LiveInstance) -> ContainerSpec:
     """Parameters of an instance's container."""
     topology, calibration = state.config.topology, state.calibration
@@ -50,7 +55,7 @@ def container_spec(state: RunState, instance: LiveInstance) -> ContainerSpec:
         heartbeat_s=calibration.heartbeat_s,
     )
     return ContainerSpec(
-        name=f"{state.run}.{instance.name}",
+        name=container_name(state, instance),
         image=image_of(state.images, instance.operator),
         settings=settings,
         labels={
@@ -197,7 +202,7 @@ class LiveReconciler:
 
     def _settle_instance(self, instance: LiveInstance, container: Container | None) -> None:
         if not instance.container:
-            self._bring_up(instance)
+            self._bring_up(instance, container)
         elif container is None or container.state not in ("running", "created", "restarting"):
             self._remove(instance, container)
         elif instance.stopping:
@@ -205,11 +210,13 @@ class LiveReconciler:
         elif instance.first_item_s is None:
             self._read_log(instance, container)
 
-    def _bring_up(self, instance: LiveInstance) -> None:
+    def _bring_up(self, instance: LiveInstance, container: Container | None) -> None:
         under_way = self._launches.get(instance.number)
         if under_way is None:
-            if not instance.serves:
-                self._drop(instance)
+            if container is not None and container.state == "running":
+                self._take_up(instance, container)
+            elif not instance.serves:
+                self._give_up(instance)
             elif time.monotonic() >= self._not_before_s.get(instance.number, 0.0):
                 engine = Engine(self._state.fleet.hosts[instance.host].endpoint)
                 spec = container_spec(self._state, instance)
@@ -225,10 +232,26 @@ class LiveReconciler:
                 self._state.event("instance_start_retried", instance.name, str(error)[:200])
             self._not_before_s[instance.number] = time.monotonic() + AGAIN_AFTER_S
             limit_s = self._state.calibration.start_within_s * self._state.clock.scale
-            if self._state.now_s() - instance.started_s > limit_s:
+            if container is not None and container.state == "running":
+                self._take_up(instance, container)
+            elif self._state.now_s() - instance.started_s > limit_s:
                 self._state.event("instance_start_failed", instance.name, str(error)[:200])
-                self._drop(instance)
+                self._give_up(instance)
             return
+        self._take(instance, launched)
+
+    def _take_up(self, instance: LiveInstance, container: Container) -> None:
+        """One of a process that ended, or of a call that timed out, before its id was saved."""
+        image = image_of(self._state.images, instance.operator)
+        self._take(instance, StartedContainer(container.id, image, pull_s=0.0))
+
+    def _give_up(self, instance: LiveInstance) -> None:
+        """One of which no container is known; it may start all the same."""
+        engine = Engine(self._state.fleet.hosts[instance.host].endpoint)
+        self._pool.submit(engine.remove, container_name(self._state, instance))
+        self._drop(instance)
+
+    def _take(self, instance: LiveInstance, launched: StartedContainer) -> None:
         instance.container, instance.pull_s = launched.container, launched.pull_s
         host = self._state.fleet.hosts[instance.host]
         if launched.image not in host.images:
