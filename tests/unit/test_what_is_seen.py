@@ -20,7 +20,7 @@ from include.testbeds.live.calibration import PARAMETERS
 from include.testbeds.live.reading import LiveReading, observed_of, operator_samples
 from include.testbeds.virtual.monitor import BusyMeter
 from include.testing.builders import SMALL, a_topology, an_operator, decision
-from tests.builders import a_config, resumed, run_spec, seen_at, started
+from tests.builders import a_config, apply_at, resumed, run_spec, seen_at, started
 
 PER_S, PERIOD_S = 4.0, 15.0
 GAP = {"monitoring_gaps_per_hour": 6}
@@ -33,6 +33,7 @@ def build(request):
     def built(service_ms: float, **changes):
         operators = (an_operator("O1", service_ms=100.0), an_operator("O2", service_ms=service_ms))
         calibration = {"sample_every_items": 1, "drain_s": 20, "host_boot_s": [30, 60]}
+        calibration |= changes.pop("calibration", {})
         config = a_config(a_topology(*operators), PER_S, calibration=calibration, **changes)
         return started(config, request.param)
 
@@ -65,6 +66,27 @@ def test_work_that_the_monitor_missed_counts_all_the_same(build):
     assert missed
     last = testbed.observe().operators["O1"]
     assert last.busy_in_all_s / last.completed_in_all == pytest.approx(0.1, abs=0.01)
+
+
+@pytest.mark.parametrize("lost", [False, True])
+def test_what_an_instance_worked_before_it_left_counts(build, lost):
+    """It works 7 s of 15 s, and is gone when the monitor reads: 40 % of that would be missing."""
+    testbed = build(200.0, calibration={"drain_s": 0, "service_cv": 0.0})
+    apply_at(testbed, 30, StartInstance("O2", "host-1"))
+    before = seen_at(testbed, 300).operators["O2"]
+    testbed.advance_to(307)
+    if lost:
+        testbed.fail(testbed.fleet.instances[3])
+    else:
+        testbed.apply(decision(StopInstance("O2-3")))
+    testbed.advance_to(308)
+    testbed.observe(ACTS)
+    testbed.take_measurements()
+    testbed = resumed(testbed)
+    sample = seen_at(testbed, 315).operators["O2"]
+    worked_s = sample.busy_in_all_s - before.busy_in_all_s
+    items = sample.completed_in_all - before.completed_in_all
+    assert worked_s / items == pytest.approx(0.2, abs=0.01)
 
 
 def test_nothing_waits_long_where_there_is_time_and_all_is_in_time(testbed):

@@ -96,9 +96,8 @@ class FlowMonitor(VirtualMonitor):
         self._record(*self.queues.take_rows())
         used_s, host_used_s = self.queues.take_used()
         sinks = self.queues.take_sinks()
-        held = fleet.instances.values()
-        rows = np.array([one.row for one in held], dtype=np.int64)
-        self.count_busy(rows, used_s[[one.number for one in held], BUSY_S])
+        worked = np.flatnonzero(used_s[:, BUSY_S])  # also those that have left since
+        self.count_busy(self.queues.operator_of[worked], used_s[worked, BUSY_S])
         if missed:
             reading = self.reading
             self.reading = VirtualReading(reading.waiting, capacity=reading.capacity, missed=True)

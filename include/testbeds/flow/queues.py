@@ -69,6 +69,8 @@ class FluidQueues:
     meter: Meter = field(init=False)
     used_s: F64 = field(init=False)
     """(instances started, 2): CPU and busy seconds by number, of layouts that have ended."""
+    operator_of: I64 = field(init=False)
+    """(instances started,): row by number, of instances that have served."""
     host_used_s: F64 = field(init=False)
     _planner: Planner = field(init=False)
     _serving: Serving | None = None
@@ -109,6 +111,7 @@ class FluidQueues:
             },
         )
         self.used_s, self.host_used_s = np.zeros((1, 2)), np.zeros((1, 2))
+        self.operator_of = _zeros(1)
         self.meter = Meter(
             pairs=np.zeros((0, 2)),
             hosts=np.zeros((0, 2)),
@@ -147,8 +150,10 @@ class FluidQueues:
 
     def _book(self) -> None:
         self.used_s = _grown(self.used_s, self.cloud.fleet.instances_started + 1)
+        self.operator_of = _grown(self.operator_of, self.cloud.fleet.instances_started + 1)
         self.host_used_s = _grown(self.host_used_s, self.cloud.fleet.hosts_leased + 1)
         if serving := self._serving:
+            self.operator_of[serving.instances] = serving.layout.pair_operator[serving.pair_of]
             used_s = self.meter.pairs[serving.pair_of] * serving.load[:, None]
             self.used_s[serving.instances] += used_s
             self.host_used_s[serving.hosts] += self.meter.hosts
@@ -286,6 +291,7 @@ class FluidQueues:
             "serving": np.array([int(self._serving is not None)]),
             "serving_hosts": self._serving.hosts if self._serving else _zeros(0),
             "used_s": self.used_s,
+            "operator_of": self.operator_of,
             "host_used_s": self.host_used_s,
         }
         return {name: array.copy() for name, array in arrays.items()}
@@ -308,6 +314,7 @@ class FluidQueues:
         self.meter.recorded[0] = count
         self.meter.sinks[:], self.meter.random_items[:] = arrays["sinks"], arrays["random_items"]
         self.used_s, self.host_used_s = arrays["used_s"].copy(), arrays["host_used_s"].copy()
+        self.operator_of = arrays["operator_of"].copy()
         if arrays["serving"][0]:
             self._resume(arrays)
 

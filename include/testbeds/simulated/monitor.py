@@ -76,6 +76,7 @@ class SimulatedMonitor(VirtualMonitor):
         )
         per_operator, per_server, busy_share = self.network.read(now_us, period_us)
         self.count_busy(per_server[:, 1], busy_share * period_us / 1e6)
+        self.busy_s += self.network.take_left_us() / 1e6
         self.reading.missed = missed
         if missed:
             return

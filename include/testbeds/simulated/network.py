@@ -41,6 +41,9 @@ class QueueingNetwork:
     """Of every source."""
     end_us: int
     state: kernel.NetworkState
+    left_us: I64 = field(init=False)
+    """(operators,): how long instances that were taken away since the last reading had worked
+    after it."""
     _stalls: Iterator[tuple[int, int, int]] = field(init=False)
     _next_stall: tuple[int, int, int] = field(init=False)
     _stalls_begun: int = 0
@@ -49,6 +52,7 @@ class QueueingNetwork:
 
     def __post_init__(self) -> None:
         self._rows_taken = len(self.state.items)
+        self.left_us = np.zeros(len(self.names), dtype=np.int64)
         self._skip_stalls(0)
 
     @property
@@ -106,6 +110,11 @@ class QueueingNetwork:
         key |= number & ((1 << number_bits) - 1)
         return records[np.argsort(key, kind="stable")]
 
+    def take_left_us(self) -> I64:
+        """``left_us``, which begins anew."""
+        left_us, self.left_us = self.left_us, np.zeros_like(self.left_us)
+        return left_us
+
     def slots_in_use(self) -> NDArray[np.bool_]:
         """Which slots hold a server. Shape (operators, slots)."""
         count = self.state.nodes[: len(self.names), kernel.SERVERS]
@@ -157,6 +166,8 @@ class QueueingNetwork:
         """Take an idle server away; the order of the others stays."""
         slot = self.slot(operator, instance)
         state = self.state
+        server = state.servers[operator, slot]
+        self.left_us[operator] += server[kernel.BUSY_US] - server[kernel.BUSY_SEEN_US]
         used = int(state.nodes[operator, kernel.SERVERS])
         held = state.held[:, :, : state.holding[operator, :used, kernel.HELD].max()]
         for array in (state.servers, state.free_us, held, state.holding, state.restored):
@@ -181,6 +192,8 @@ class QueueingNetwork:
             self.state.orphans[work, node[kernel.ORPHANS]] = server[kernel.NUMBER]
             node[kernel.ORPHANS] += 1
             self.state.nodes[operator, kernel.RESUME_US] = now_us
+            rest_us = max(int(server[kernel.DONE_US]) - now_us, 0)
+            self.state.servers[operator, slot, kernel.BUSY_US] -= rest_us
         self.remove_server(operator, instance)
         return lost
 
@@ -462,6 +475,8 @@ class QueueingNetwork:
             stored |= {"held": np.concatenate([nothing, *held]), "holding": holding}
         if self.bounded:
             stored |= {"clock": state.clock, "restored": state.restored[:, :slots]}
+        if self.left_us.any():
+            stored["left_us"] = self.left_us
         return {name: array.copy() for name, array in stored.items()}
 
     def load(self, arrays: Mapping[str, np.ndarray]) -> None:
@@ -505,6 +520,7 @@ class QueueingNetwork:
             self._keep_rooms()
             for operator in range(len(self.names)):
                 self._keep_shares(operator)
+        self.left_us = arrays.get("left_us", np.zeros_like(self.left_us)).copy()
         self._skip_stalls(int(arrays["stalls_begun"][0]))
         for node in np.flatnonzero(nodes[:, kernel.DRAWN] % BLOCK):
             self._refill(int(node))

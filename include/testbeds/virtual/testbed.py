@@ -20,7 +20,7 @@ from include.testbeds.virtual.fleet import VirtualFleet, VirtualHost, VirtualIns
 from include.testbeds.virtual.monitor import VirtualMonitor
 from include.testbeds.virtual.tables import ARRIVAL
 
-SNAPSHOT_VERSION = 12
+SNAPSHOT_VERSION = 13
 NEVER_US = 2**63 - 1
 
 
