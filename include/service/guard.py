@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import MAXYEAR
 
 from include.service.clock import Timestamp
-from include.service.history import NEVER_CAME, NOT_UP, ChangeHistory, named
+from include.service.history import NOT_UP, ChangeHistory, named
 from include.service.limits import Bounds, ChangeLimits
 from include.service.reading import JobReading, OperatorReading
 
@@ -78,17 +78,16 @@ def allowed_change(
 def way_back(
     reading: JobReading, limits: ChangeLimits, history: ChangeHistory, present: Present
 ) -> Permission | None:
-    """The bounds before the last change, where that did not come up and the job is down.
+    """The bounds before the last change, where that did not come up and the job is down since.
 
     Once for a change, as soon as it counts as failed; None where that is not so, or somebody else
     changed the job since. What was there before needs no controller that wants it, and no limit
     keeps a job down: only a pause and an old reading do.
     """
-    came = [each for each in history.changes if not each.back or each.state not in NEVER_CAME]
-    last, failed = came[-1] if came else None, history.failed
+    last, failed = history.last_sent, history.failed
     if reading.running or not reading.elastic or reading.job != history.job:
         return None
-    if last is None or last.back or last.state != NOT_UP or failed is None:
+    if last is None or last.back or last.state != NOT_UP or not last.down or failed is None:
         return None
     now, since = present.now, (history.others, history.job_since)
     if any(at is not None and now.since(at) <= now.since(last.at) for at in since):

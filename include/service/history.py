@@ -54,6 +54,8 @@ class MadeChange:
     """Upper bounds of the same operators until then."""
     back: bool = False
     """Whether it takes the change before it back."""
+    down: bool = False
+    """Whether the job was down when it counted as one that did not come up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +83,12 @@ class ChangeHistory:
     @property
     def last(self) -> MadeChange | None:
         return self.changes[-1] if self.changes else None
+
+    @property
+    def last_sent(self) -> MadeChange | None:
+        """The last change, but for ways back that never came to Flink."""
+        sent = [each for each in self.changes if not each.back or each.state not in NEVER_CAME]
+        return sent[-1] if sent else None
 
     @property
     def pending(self) -> MadeChange | None:
@@ -128,8 +136,9 @@ class ChangeHistory:
         if not named:
             return self
         taken = entry.at if entry.kind == TAKEN else named[0].taken
+        down = entry.about.get("down", False)  # older versions do not say it
         changes = tuple(
-            replace(each, state=entry.kind, taken=taken) if each in named else each
+            replace(each, state=entry.kind, taken=taken, down=down) if each in named else each
             for each in self.changes
         )
         history = replace(self, changes=changes)
@@ -168,7 +177,7 @@ def news(
             "least_was": {name: history.least.get(name, LEAST) for name in lower},
         }
         entries.append(Entry(now, "others", about))
-    return entries + _ends(history, differing, reading, limits, now)
+    return entries + _ends(history, bounds, reading, limits, now)
 
 
 def _answers(history: ChangeHistory, bounds: Mapping[str, int], now: Timestamp) -> list[Entry]:
@@ -188,22 +197,24 @@ def _answers(history: ChangeHistory, bounds: Mapping[str, int], now: Timestamp) 
 
 def _ends(
     history: ChangeHistory,
-    differing: Mapping[str, int],
+    bounds: Mapping[str, int],
     reading: JobReading,
     limits: ChangeLimits,
     now: Timestamp,
 ) -> list[Entry]:
     """Whether the instances of a change that Flink has taken run by now."""
-    change = history.pending
-    if change is None or change.state != TAKEN:
+    change = history.pending or history.last_sent
+    if change is None or change.state not in (TAKEN, NOT_UP):
         return []
-    if any(name in differing for name in change.asks):
-        return [_of(change, GONE, now)]
+    waits = change.state == TAKEN
+    if any(bounds.get(name) != most for name, most in change.asks.items()):
+        return [_of(change, GONE, now)] if waits else []
     runs = {name: reading.instances.get(name) for name in change.asks}
     if reading.running and runs == change.asks:
-        return [_of(change, UP, now)]
-    if now.since(change.taken or change.at) > limits.up_within_s:
-        return [Entry(now, NOT_UP, {"id": change.id, "asks": change.asks, "runs": runs})]
+        return [_of(change, UP, now)]  # also late, as where Flink rescales at a checkpoint
+    if waits and now.since(change.taken or change.at) > limits.up_within_s:
+        about = {"id": change.id, "asks": change.asks, "runs": runs, "down": not reading.running}
+        return [Entry(now, NOT_UP, about)]
     return []
 
 

@@ -80,8 +80,8 @@ def asks(at: Timestamp, id_: str = "c1", *, instances: int = 2, **counts: int) -
     return Entry(at, "asks", about)
 
 
-def ended(at: Timestamp, kind: str, id_: str = "c1") -> Entry:
-    return Entry(at, kind, {"id": id_})
+def ended(at: Timestamp, kind: str, id_: str = "c1", **about: Any) -> Entry:
+    return Entry(at, kind, {"id": id_, **about})
 
 
 def mandate(state: Path, **given: Any) -> Mandate:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from include.service.clock import Timestamp
-from include.service.history import NOT_SENT
+from include.service.history import NOT_SENT, NOT_UP
 from include.service.limits import ChangeLimits
 from include.service.reading import JobReading
 from include.service.rest import JobLook
@@ -60,9 +60,16 @@ class FailingFlink:
     """Bounds of the operators of the last change that was carried out, before it."""
     crashes: bool = False
     """Whether the next change takes the job down, until its bounds change again."""
+    fails_later: bool = False
+    """Whether it goes down once a change counts as one that did not come up."""
     down_with: dict[str, int] | None = None
     came_up: bool = False
     """Whether all that was asked for last ran in a reading; slots may be lost after it."""
+    was_running: bool = True
+    """Whether the last reading has found the job running."""
+    failures: int = 0
+    """Changes that did not come up, by the journal, and whether the job ran at the last of them."""
+    failed_running: bool = False
 
     def __post_init__(self) -> None:
         self.runs = {name: min(most, self.slots) for name, (_, most) in self.bounds.items()}
@@ -133,7 +140,9 @@ class FailingFlink:
 
     def reading(self, name: str) -> JobReading:
         self.point()
-        self.read_s = self.up_s
+        if self._note_failures() and self.fails_later and not self.came_up:
+            self.fails_later, self.down_with = False, self._most()
+        self.read_s, self.was_running = self.up_s, self._state() == "RUNNING"
         slow = self.hangs.get("reading") in ("late", "slow")
         if not slow:
             self._fails("reading")
@@ -228,8 +237,18 @@ class FailingFlink:
         """Of a job that is down since the last change: by how many instances it changes."""
         assert asks == self.before, "not what was there before"
         assert not self.came_up, "the last change ran"
+        self._note_failures()
+        assert not self.failed_running, "the job ran, and failed later"
         assert self.others_s < self.put[-1][0], "others changed it since"
         return sum(abs(self.bounds[name][1] - most) for name, most in asks.items())
+
+    def _note_failures(self) -> bool:
+        """What the journal says was not up was so by the last reading; whether it says it anew."""
+        failures = sum(line["kind"] == NOT_UP for line in self._lines())
+        if failures <= self.failures:
+            return False
+        self.failures, self.failed_running = failures, self.was_running
+        return True
 
     def _change(self, asks: dict[str, int]) -> int:
         """Of a job that runs, within all limits."""

@@ -24,7 +24,8 @@ OPERATORS = ("parse", "store", "sink")
 FLINK = ("checkpoint", "missing", "slow", "before", "after", "late")
 SERVICE = ("kill", "torn", "disk", "pause", "paused late", "dry run")
 WORLD = (
-    "slots", "crash", "others", "between", "begins", "fails over", "deployed", "clock", "boot",
+    "slots", "crash", "down", "others", "between", "begins", "fails over", "deployed", "clock",
+    "boot",
 )  # fmt: skip
 LAPSES = st.sampled_from([1, 15, 15, 65, 65, 65, 125, 600])
 TROUBLE = st.sampled_from(("",) * 14 + FLINK + SERVICE + WORLD)
@@ -124,6 +125,8 @@ class World:
                 flink.slots = number % 8 + 1
             case "crash":
                 flink.crashes = True
+            case "down":
+                flink.fails_later = True
             case "others":
                 flink.others_ask(name, number % 9 + 1)
             case "between":
@@ -146,7 +149,7 @@ class World:
         """It does not only hold still."""
         flink = self.flink
         flink.die_in, flink.slots, flink.between = -1, 8, None
-        flink.crashes, flink.down_with = False, None
+        flink.crashes, flink.fails_later, flink.down_with = False, False, None
         flink.wall_s += 1e6  # later than ever before: of no entry the age is unknown
         flink.others_ask("parse", 9)  # or more: it is the service that has to come to 5
         for _ in range(400):

@@ -196,7 +196,11 @@ def test_on_a_machine_that_is_up_for_days_an_hour_goes_on():
 
 
 DOWN = job(operator("parse", 4), operator("store", 3), state="RESTARTING")
-FAILED = (asks(moment(-130), parse=4), ended(moment(-120), TAKEN), ended(moment(-10), NOT_UP))
+FAILED = (
+    asks(moment(-130), parse=4),
+    ended(moment(-120), TAKEN),
+    ended(moment(-10), NOT_UP, down=True),
+)
 
 
 def back(*entries, reading=DOWN, now=None, stopped=""):
@@ -224,10 +228,21 @@ def test_there_is_one_way_back_unless_it_never_came_to_flink():
     [
         FAILED[:2],
         (*FAILED[:2], ended(moment(-10), UP)),
+        (*FAILED[:2], ended(moment(-10), NOT_UP, down=False)),
+        (*FAILED[:2], ended(moment(-10), NOT_UP)),
+        (*FAILED, ended(moment(-5), UP)),
         (*FAILED, Entry(moment(-60), "others", {"bounds": {"store": 5}})),
         (*FAILED, Entry(moment(-5), "job", {"job": "j1", "bounds": {"parse": 4, "store": 3}})),
     ],
-    ids=["not failed yet", "it ran", "others changed the job since", "deployed again"],
+    ids=[
+        "not failed yet",
+        "it ran",
+        "the job ran",
+        "older versions do not say whether",
+        "it ran later",
+        "others changed the job since",
+        "deployed again",
+    ],
 )
 def test_there_is_no_way_back(entries):
     assert back(*entries) is None

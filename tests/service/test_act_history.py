@@ -1,5 +1,7 @@
 """What a reading says of the last change, and what a journal folds into."""
 
+from dataclasses import replace
+
 from include.service.history import Entry, news
 from include.service.journal import sentence
 from tests.service.acting_world import (
@@ -24,10 +26,30 @@ def test_a_change_that_does_not_run_in_time_did_not_come_up_and_the_wait_begins(
     short = job(operator("parse", 3, asked=4), STORE)  # a slot is missing
     [entry] = news(taken, short, limits_of(), moment())
     assert (entry.kind, entry.about["runs"]) == ("not up", {"parse": 3})
+    assert not entry.about["down"]
+    [down] = news(taken, replace(short, state="RESTARTING"), limits_of(), moment())
+    assert down.about["down"]
     assert kinds(taken, short, moment(-1)) == []  # 100 s are not over
     after = taken.after(entry)
     assert (after.failures, after.failed, after.pending) == (1, moment(), None)
     assert after.after(Entry(moment(9), "up", {"id": "c1"})).failures == 0
+
+
+def test_a_change_that_comes_up_late_is_up_unless_it_was_overruled():
+    failed = read_before(
+        None,
+        asks(moment(-500), parse=4),
+        ended(moment(-499), "taken"),
+        ended(moment(-390), "not up", down=True),
+    )
+    assert kinds(failed, job(operator("parse", 3, asked=4), STORE)) == []
+    up = job(operator("parse", 4), STORE)
+    assert kinds(failed, replace(up, state="RESTARTING")) == []
+    [entry] = news(failed, up, limits_of(), moment())
+    after = failed.after(entry)
+    assert (entry.kind, after.failures, after.failed) == ("up", 0, None)
+    assert kinds(after, up) == []
+    assert kinds(failed, job(operator("parse", 4, asked=6), STORE)) == ["others"]
 
 
 def test_a_restart_under_way_is_not_up():
