@@ -25,16 +25,13 @@ class OperatorRates:
 
     in_per_s: float | None = None
     out_per_s: float | None = None
+    taken_per_s: float | None = None
+    """Records that it takes in; of a source whose reader counts nothing, those it gives on."""
     busy_share: float | None = None
     idle_share: float | None = None
     back_pressured_share: float | None = None
     work_s: float | None = None
     """How long a subtask is busy with one record."""
-
-    @property
-    def taken_per_s(self) -> float | None:
-        """Records that it takes in; of a source whose reader counts nothing, those it gives on."""
-        return self.out_per_s if self.in_per_s is None else self.in_per_s
 
 
 NO_RATES = OperatorRates()
@@ -123,9 +120,12 @@ def _operator(before: OperatorReading, now: OperatorReading, since_s: float) -> 
     whole = whole_sum(spent)
     busy, idle, pressed = (None if not whole else (part or 0.0) / whole for part in spent)
     taken = grew["records_in"]
+    per_s = {name: None if each is None else each / since_s for name, each in grew.items()}
+    counts = before.records_in is not None or now.records_in is not None
     return OperatorRates(
-        in_per_s=None if taken is None else taken / since_s,
-        out_per_s=None if grew["records_out"] is None else grew["records_out"] / since_s,
+        in_per_s=per_s["records_in"],
+        out_per_s=per_s["records_out"],
+        taken_per_s=per_s["records_in" if counts else "records_out"],
         busy_share=busy,
         idle_share=idle,
         back_pressured_share=pressed,
@@ -184,7 +184,7 @@ def path_s(now: JobReading, rates: Mapping[str, OperatorRates]) -> dict[str, flo
         of = rates[op.operator]
         rate = of.taken_per_s
         waits_s = waiting[op.operator] / rate if rate else 0.0
-        takes[op.operator] = waits_s + (of.work_s or 0.0)
+        takes[op.operator] = None if rate is None else waits_s + (of.work_s or 0.0)
         if op.pending_records:
             takes[op.operator] = op.pending_records / rate if rate else None
     return takes

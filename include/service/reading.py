@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+UNCOUNTED = "metrics of "
+"""Begins what a reading may lack of an operator, in `JobReading.missing`."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorReading:
@@ -105,6 +108,11 @@ class JobReading:
     @property
     def running(self) -> bool:
         return self.state == "RUNNING"
+
+    @property
+    def counted(self) -> bool:
+        """Whether metrics of all operators could be read; else some would count as nothing."""
+        return not any(line.startswith(UNCOUNTED) for line in self.missing)
 
     @property
     def ran_s(self) -> float:

@@ -47,8 +47,6 @@ from include.service.reading import JobReading
 STATE, DECISIONS, RECORDING = "state.json", "decisions.csv", "recording"
 READS_IN_S = 30.0
 """A job runs so long before anybody decides: records have to pass, or nothing is known of edges."""
-GAPS = ("metrics of ", "TaskManagers:")
-"""Begins of what a reading may lack, in which what is not known would count as nothing."""
 MEASURES_EVERY_S = 600.0
 """What goes over an edge, and what a record costs, is taken from the counters so often."""
 
@@ -203,6 +201,8 @@ class Shadow:
         self._terms, self._every_s, self._most_slots = terms, every_s, most_slots
         self._rows = AppendedRows(folder / DECISIONS, COLUMNS)
         self._built: tuple[tuple[str, ...], Setting, dict[str, Controller]] | None = None
+        self._left_out = False
+        """Whether the last reading was, as not all of it was counted."""
 
     def turn(self, now: JobReading, rates: JobRates | None) -> dict[str, list[Advised]]:
         """What controllers that are due advise; nothing while the job does not run, no reading is
@@ -210,15 +210,18 @@ class Shadow:
         state = self.state
         if not now.running:
             return {}
-        if rates is None and state.last is not None:  # as after a kill
-            rates = rates_between(state.last, now)
+        left_out, self._left_out = self._left_out, not now.counted
+        if not now.counted:
+            return {}  # the next one that is counted tells what was done until then
+        if rates is None or left_out:  # or as after a kill
+            rates = rates_between(state.last, now) if state.last else None
         if rates is not None or state.last is None or not comparable(state.last, now):
             state.last = replace(now, task_managers=(), missing=())
         if rates is None:
             return {}
         state.began_s = state.began_s or now.at_s
         state.totals = added(state.totals, now, rates)
-        if now.ran_s < READS_IN_S or any(line.startswith(GAPS) for line in now.missing):
+        if now.ran_s < READS_IN_S or any(line.startswith("TaskManagers:") for line in now.missing):
             return {}
         self._most_slots = self._most_slots or slots_of(now)
         setting, controllers = self._controllers(now)

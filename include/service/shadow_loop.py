@@ -52,11 +52,17 @@ class Attention:
     every_s: float
     why_not: str = FIRST
     _longest_s: float = 0.0
+    _mean_s: float = 0.0
+    """Since the last reading of which all was counted."""
     _start: tuple[str, float] = "", 0.0
 
     def read(self, now: JobReading, rates: JobRates | None, *, asked: bool) -> None:
         """Take over a reading, at which somebody was ``asked`` or not."""
-        self._longest_s = max(self._longest_s, rates.since_s if rates else 0.0)
+        if rates:
+            self._mean_s += rates.since_s
+            self._longest_s = max(self._longest_s, self._mean_s)
+            if now.counted:
+                self._mean_s = 0.0
         if asked:
             start = now.job, now.started_s
             outage = self._longest_s > max(LONGEST_MEAN_S, 2 * self.every_s)

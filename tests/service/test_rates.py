@@ -47,6 +47,24 @@ def test_without_pending_records_nobody_knows_what_arrives(world: World) -> None
     assert rates.lag_records is None
 
 
+@pytest.mark.parametrize(
+    ("before_in", "now_in", "taken"), [(None, None, 100), (6000, 8000, 200), (6000, None, None),
+    (None, 8000, None)],
+)  # fmt: skip
+def test_what_a_source_takes_in_is_what_it_gives_on_only_where_it_never_counts(
+    world: World, before_in: float | None, now_in: float | None, taken: float | None
+) -> None:
+    before, now = world.after(30), world.after(10)
+    before, now = (
+        replace(of, operators=(replace(of.operators[0], records_in=count), *of.operators[1:]))
+        for of, count in ((before, before_in), (now, now_in))
+    )
+    rates = rates_between(before, now)
+    assert rates.rate_per_s == rates.operators["source_events"].taken_per_s
+    assert rates.rate_per_s == (None if taken is None else pytest.approx(taken))
+    assert (rates.latency_s is None) == (taken is None)
+
+
 def test_counters_that_began_again_tell_nothing(world: World) -> None:
     before = world.after(30)
     world.restart(5, map=3)

@@ -222,6 +222,28 @@ def test_nobody_is_asked_with_a_reading_that_has_gaps(tmp_path: Path, world: Wor
     assert asked == [False, True]
 
 
+def test_what_a_source_does_while_its_metrics_are_missing_is_counted_later(
+    tmp_path: Path, world: World
+) -> None:
+    """Its reader takes in twice what it gives on, 200 records/s; the first reading has a gap."""
+    beside, completed = Beside(tmp_path, world), []
+    for missing in (
+        ("metrics of source_events: broken",),
+        (),
+        (),
+        *[("metrics of map: ?",)] * 2,
+        (),
+    ):
+        now = world.after(15)
+        source = replace(now.operators[0], records_in=None if missing else 2 * world.done)
+        now = replace(now, operators=(source, *now.operators[1:]), missing=missing)
+        beside.shadow.turn(now, beside.recorder.keep(now))
+        operators = beside.state.totals.operators
+        completed.append(operators["source_events"].completed if operators else 0)
+    beside.end()
+    assert completed == [0, 0, 3000, 3000, 3000, 12_000]
+
+
 def test_what_is_advised_after_an_outage_is_not_followed(world: World) -> None:
     attention = Attention(every_s=15)
     followed = []
@@ -232,6 +254,14 @@ def test_what_is_advised_after_an_outage_is_not_followed(world: World) -> None:
         followed.append(attention.why_not)
         before = now
     assert followed == [FIRST, "", "", OUTAGE, ""]
+
+    for missing in (1, 4):
+        for gap in (*[True] * missing, False):
+            now = replace(world.after(15), missing=("metrics of source_events: broken",) * gap)
+            attention.read(now, rates_between(before, now), asked=not gap)
+            before = now
+        followed.append(attention.why_not)
+    assert followed[5:] == ["", OUTAGE]
 
 
 def test_what_is_advised_first_after_a_start_of_the_job_is_not_followed(world: World) -> None:
