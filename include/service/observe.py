@@ -149,7 +149,9 @@ def observation_of(  # noqa: PLR0913  everything that is seen
     samples: dict[str, OperatorSample] = {}
     for op in now.operators:
         of = rates.operators[op.operator]
-        if op.operator not in setting.topology.operator or of.busy_share is None:
+        if op.operator not in setting.topology.operator:
+            continue
+        if None in (of.busy_share, of.taken_per_s):
             continue
         samples[op.operator] = _sample(
             op,

@@ -24,7 +24,7 @@ from urllib.parse import quote, urlsplit
 from include.advise.edges import plain_name
 from include.model.errors import SpecError
 from include.service.rates import whole_sum
-from include.service.reading import JobReading, OperatorReading, TaskManagerReading
+from include.service.reading import UNCOUNTED, JobReading, OperatorReading, TaskManagerReading
 from include.testbeds.flink.rest import TIMEOUT_S, FlinkHttp, NoAnswerError
 
 POLL_WITHIN_S = 20.0
@@ -195,6 +195,11 @@ class FlinkRest:
             self._operator(job, each, names[each["id"]], asked or {}, fed, missing)
             for each in details["vertices"]
         )
+        missing += (
+            f"{UNCOUNTED}{op.operator}: Flink has not those of all subtasks"
+            for op in operators
+            if running and None in (op.records_out, op.records_in if op.vertex in fed else 0.0)
+        )
         return JobReading(
             at_s=at_s,
             job=job,
@@ -242,7 +247,7 @@ class FlinkRest:
         runs = int(vertex["parallelism"])
         least, most = asked.get(vertex["id"], (runs, runs))
         of_task = _whole(vertex.get("metrics") or {})
-        what, about = f"metrics of {name}", (job, vertex["id"])
+        what, about = f"{UNCOUNTED}{name}", (job, vertex["id"])
         is_source = vertex["id"] not in fed
         wanted = self._part(missing, what, self._wanted, *about, is_source) or ()
         metrics = self._part(missing, what, self._metrics, *about, wanted) or {}

@@ -130,6 +130,26 @@ def test_an_answer_without_metrics_is_a_gap(connect: Connect, flink: FakeFlink) 
     )
 
 
+@pytest.mark.parametrize(
+    ("counter", "state", "lacking"),
+    [
+        ("read-records", "RUNNING", ["map", "sink"]),
+        ("write-records", "RUNNING", ["source_events", "map", "sink"]),
+        ("write-records", "RESTARTING", []),
+    ],
+)
+def test_counters_that_are_not_complete_are_gaps_of_a_job_that_runs(
+    connect: Connect, flink: FakeFlink, counter: str, state: str, lacking: list[str]
+) -> None:
+    """A source is told by its reader; while a job is down nothing is complete."""
+    details = flink._details()
+    for each in details["vertices"]:
+        each["metrics"][f"{counter}-complete"] = False
+    flink.changed = {"vertices": details["vertices"], "state": state}
+    told = [f"metrics of {name}: Flink has not those of all subtasks" for name in lacking]
+    assert list(connect().reading("orders").missing) == told
+
+
 def test_a_job_in_reactive_mode_is_not_elastic(connect: Connect, flink: FakeFlink) -> None:
     assert connect().reading("orders").elastic
     flink.options["scheduler-mode"] = "REACTIVE"
