@@ -12,6 +12,7 @@ from typing import Any
 
 from include.advise.objective import parse_objective
 from include.experiment.prices import price_book
+from include.model.errors import SetupError
 from include.service.act import Actor, Wish
 from include.service.clock import SteadyClock, Timestamp
 from include.service.guard import Permission
@@ -37,6 +38,7 @@ with for so long, or controllers move instances on paper again and again."""
 
 LONGEST_MEAN_S = 60.0
 FIRST = "what is advised first after a start of the job, or of this service, is not followed"
+UNWRITTEN = "what was advised in a turn that could not be written is not followed"
 OUTAGE = "advice is not followed that is a mean over a time in which nobody looked"
 
 
@@ -68,6 +70,11 @@ class Attention:
             outage = self._longest_s > max(LONGEST_MEAN_S, 2 * self.every_s)
             self.why_not = FIRST if start != self._start else OUTAGE if outage else ""
             self._longest_s, self._start = 0.0, start
+
+    def lost(self, now: JobReading, rates: JobRates | None) -> None:
+        """Take over a reading whose turn could not be written; somebody may have been asked."""
+        self.read(now, rates, asked=False)
+        self.why_not = UNWRITTEN
 
 
 def run_shadow(  # noqa: PLR0913  what a user may say
@@ -114,7 +121,11 @@ def run_shadow(  # noqa: PLR0913  what a user may say
 
         def seen(now: JobReading, rates: JobRates | None) -> None:
             nonlocal last_acted
-            rows_of = shadow.turn(now, rates)
+            try:
+                rows_of = shadow.turn(now, rates)
+            except SetupError:
+                attention.lost(now, rates)
+                raise
             attention.read(now, rates, asked=bool(rows_of))
             status.polled(now, rates, rows_of)
             for name, rows in rows_of.items():

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,19 +15,27 @@ from typer.main import get_command
 from include.cli import app
 from include.controllers.base import Setting
 from include.controllers.fixed import Fixed
-from include.service.act import Actor
+from include.files.appended import AppendedRows
+from include.model.errors import SetupError
+from include.service import shadow_loop
+from include.service.act import Actor, Wish
+from include.service.clock import Timestamp
+from include.service.guard import Permission
 from include.service.journal import ChangeJournal
 from include.service.limits import load_limits
+from include.service.rates import JobRates, rates_between
+from include.service.reading import JobReading
 from include.service.record import Polling
 from include.service.rest import POLL_WITHIN_S, FlinkRest
 from include.service.shadow import asked_controllers
-from include.service.shadow_loop import run_shadow
+from include.service.shadow_loop import FIRST, UNWRITTEN, run_shadow
 from include.testbeds.flink.rest import TIMEOUT_S, NoAnswerError
 from tests.problems import problems_told
 from tests.service.acting_world import mandate
 from tests.service.fake_flink import FakeFlink
 from tests.service.test_shadow import register_broken
 
+Seen = Callable[[JobReading, JobRates | None], None]
 REPOSITORY = Path(__file__).parents[2]
 COMPOSE = REPOSITORY / "infra/service/compose.yaml"
 
@@ -61,6 +71,41 @@ def test_controllers_that_cannot_be_built_are_told_before_anything_is_recorded(
     assert f"correct it in {__file__}:" in failed
     assert refused.startswith("hpa: target_cpu must be")
     assert [path.name for path in tmp_path.iterdir()] == [".lock"]
+
+
+def test_advice_of_a_turn_that_a_full_disk_kept_out_is_not_followed_at_the_next(
+    tmp_path: Path, flink: FakeFlink, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At every third turn somebody is asked: at 30 s, where it is the first, 45, 60 and 75 s."""
+
+    class Looking(Actor):
+        def step(self, reading: JobReading, read: Timestamp, wish: Wish) -> Permission:
+            told[reading.at_s - began_s] = wish.why_not if wish.counts else "nothing is wanted"
+            return Permission()
+
+    def turns(polling: Polling, folder: Path, *, seen: Seen, **_: Any) -> None:
+        before = flink.world.reading()
+        for number in range(1, 17):
+            now = flink.world.after(5)
+            full = monkeypatch.context() if number in (9, 10) else nullcontext()
+            with full as patched, suppress(SetupError):
+                if patched:
+                    patched.setattr(AppendedRows, "append", no_room)
+                seen(now, rates_between(before, now))
+            before = now
+
+    def no_room(*_: Any) -> None:
+        raise SetupError("No space left on device")
+
+    told: dict[float, str] = {}
+    began_s = flink.world.now_s
+    monkeypatch.setattr(shadow_loop, "record", turns)
+    starts(flink.url, tmp_path, Looking(mandate(tmp_path, really=False), FlinkRest(flink.url)))
+    assert 45 not in told
+    assert 50 not in told
+    assert {at_s: told[at_s] for at_s in (30, 35, 40, 55, 60, 65, 75)} == {
+        **dict.fromkeys((30, 35, 40), FIRST), 55: UNWRITTEN, **dict.fromkeys((60, 65, 75), ""),
+    }  # fmt: skip
 
 
 def services_file(**environment: str) -> Any:
