@@ -11,6 +11,7 @@ import csv
 import io
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -82,7 +83,8 @@ class AppendedRows:
             if written < len(content):
                 raise OSError(28, "No space left on device")
         except OSError as error:
-            os.ftruncate(self._file, size)
+            with suppress(OSError):  # as where the file system has turned read-only
+                os.ftruncate(self._file, size)
             raise self._not_written(error) from error
 
     def _not_written(self, error: OSError) -> SetupError:

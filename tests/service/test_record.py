@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import closing
 from dataclasses import replace
 from http.client import BadStatusLine
 from http.server import BaseHTTPRequestHandler
@@ -318,6 +319,19 @@ def test_a_full_disk_leaves_whole_rows(tmp_path: Path) -> None:
     rows.append([(3, "z")])
     assert rows.last() == {"a": "3", "b": "z"}
     rows.close()
+
+
+def test_a_file_system_that_turns_read_only_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    with closing(AppendedRows(tmp_path / "rows.csv", ("a", "b"))) as rows:
+        monkeypatch.setattr("os.write", refused)
+        monkeypatch.setattr("os.ftruncate", refused)
+        with pytest.raises(SetupError, match="Read-only file system"):
+            rows.append([(1, "x")])
 
 
 def test_what_a_full_disk_kept_out_is_written_once_there_is_room(
