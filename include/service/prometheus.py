@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from include.model.errors import SpecError
 from include.service.rates import whole_sum
-from include.service.reading import JobReading, OperatorReading, TaskManagerReading
+from include.service.reading import UNCOUNTED, JobReading, OperatorReading, TaskManagerReading
 from include.service.rest import (
     NO_WATERMARK,
     OF_JVM,
@@ -52,6 +52,19 @@ class _Sample(NamedTuple):
     value: float
 
 
+_Subtasks = Mapping[frozenset[tuple[str, str]], _Sample]
+"""By all labels, so that a subtask that is there twice is so here, too."""
+
+
+class _Whole(NamedTuple):
+    """The last reading that had every subtask."""
+
+    job: str
+    restarts: float
+    ran_ms: float
+    subtasks: _Subtasks
+
+
 class FlinkPrometheus:
     """Jobs whose metrics are in the Prometheus at ``url``; ``edges`` of the job by plain names.
 
@@ -65,6 +78,7 @@ class FlinkPrometheus:
         )
         self._edges, self._now_s = edges, now_s
         self._began: tuple[Any, float] = (None, 0.0)
+        self._whole: _Whole | None = None
 
     def job_named(self, name: str) -> str:
         """The id of the job of that name that was the last to start, once its operators are those
@@ -86,14 +100,19 @@ class FlinkPrometheus:
     def _reading(self, name: str) -> JobReading:
         at_s = self._now_s()
         job, samples = self._newest(name, at_s)
-        names, runs, twice = _tasks(samples)
+        of_job = {sample.name: sample.value for sample in samples if sample.name.startswith(_JOB)}
+        restarts, ran_ms = of_job.get(_JOB + _RESTARTS), of_job.get(_JOB + _RUNS_MS)
+        subtasks, missed = self._with_missed(job, restarts, ran_ms, _subtasks(samples))
+        names, runs, twice = _tasks(subtasks.values())
         fed, order = {target for _, target in self._edges}, _ends(self._edges)
         whole = not twice and order.keys() <= set(names.values())
-        of_job = {sample.name: sample.value for sample in samples if sample.name.startswith(_JOB)}
-        running = whole and of_job.get(_JOB + _RUNS_MS, 1.0) > 0
-        attempts = frozenset(sample.labels.get("task_attempt_id", "") for sample in samples)
+        running = whole and (ran_ms is None or ran_ms > 0)
+        attempts = frozenset(each.labels.get("task_attempt_id", "") for each in subtasks.values())
         if running and self._began[0] != (job, attempts):
-            self._began = (job, attempts), at_s - of_job.get(_JOB + _RUNS_MS, 0.0) / 1000
+            self._began = (job, attempts), at_s - (ran_ms or 0.0) / 1000
+        if running and not missed and restarts is not None and ran_ms is not None:
+            self._whole = _Whole(job, restarts, ran_ms, subtasks)
+        counted = [sample for sample in samples if sample.labels.get("task_id") not in missed]
         return JobReading(
             at_s=at_s,
             job=job,
@@ -101,21 +120,42 @@ class FlinkPrometheus:
             state="RUNNING" if running else "RESTARTING",
             started_s=self._began[1] if running else 0.0,
             operators=tuple(
-                _operator(task, label, runs[task], label in fed, samples)
+                _operator(task, label, runs[task], label in fed, counted)
                 for task, label in sorted(
                     names.items(), key=lambda item: order.get(item[1], len(order))
                 )
             ),
             edges=self._edges,
-            task_managers=self._task_managers(samples),
+            task_managers=self._task_managers(subtasks.values()),
             checkpoint_running=of_job.get(_JOB + _CHECKPOINTS, 0.0) > 0,
             last_checkpoint_s=None,
-            restarts=int(of_job[_JOB + _RESTARTS]) if _JOB + _RESTARTS in of_job else None,
+            restarts=None if restarts is None else int(restarts),
+            missing=tuple(
+                f"{UNCOUNTED}{names[task]}: {count} of {runs[task]} subtasks are not exported now"
+                for task, count in sorted(missed.items())
+            ),
             url=self.url,
         )
 
     def close(self) -> None:
         """Every request has a connection of its own."""
+
+    def _with_missed(
+        self,
+        job: str,
+        restarts: float | None,
+        ran_ms: float | None,
+        there: _Subtasks,
+    ) -> tuple[_Subtasks, Mapping[str, int]]:
+        """Subtasks with those whose scrape was missed, and of how many it was by task id: where the
+        job has run on since all were there, and those that are there are the same attempts."""
+        before = self._whole
+        if before is None or ran_ms is None or (before.job, before.restarts) != (job, restarts):
+            return there, {}
+        if ran_ms < before.ran_ms or not there.keys() <= before.subtasks.keys():
+            return there, {}
+        missed = (before.subtasks[each] for each in before.subtasks.keys() - there.keys())
+        return before.subtasks, Counter(sample.labels["task_id"] for sample in missed)
 
     def _newest(self, name: str, at_s: float) -> tuple[str, list[_Sample]]:
         labels = "|".join(dict.fromkeys((re.escape(name), re.sub(r"[^a-zA-Z0-9:_]", "_", name))))
@@ -178,6 +218,11 @@ def _ends(edges: Edges) -> dict[str, int]:
     """Every operator, and which of them it is along the edges."""
     names = dict.fromkeys(end for edge in edges for end in edge)
     return {name: i for i, name in enumerate(names)}
+
+
+def _subtasks(samples: Iterable[_Sample]) -> _Subtasks:
+    tasks = (sample for sample in samples if sample.name == _TASK + _IN)
+    return {frozenset(sample.labels.items()): sample for sample in tasks}
 
 
 def _tasks(samples: Iterable[_Sample]) -> tuple[dict[str, str], dict[str, int], bool]:

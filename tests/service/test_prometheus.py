@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from include.service.prometheus import FlinkPrometheus
+from include.service.rates import comparable
 from include.testbeds.flink.rest import NoAnswerError
 from tests.command_line import refused
 from tests.http_server import sends, serving
@@ -99,6 +103,64 @@ def test_a_job_is_read_from_its_reporter_as_from_flink_itself(tmp_path: Path, wo
         wrong = FlinkPrometheus(f"http://{address}", (("source_events", "mop"),))
         with pytest.raises(NoAnswerError, match="--edges has mop"):
             wrong.job_named("orders eu")
+
+
+@contextmanager
+def a_prometheus(world: World, missed: set[str]) -> Iterator[str]:
+    """One that has what its last scrape of each of them gave, but of those that it missed."""
+
+    def series(of_job: bool) -> Iterator[dict[str, Any]]:
+        for line in exported(world).splitlines():
+            name, labels, value = re.fullmatch(r"(\w+)\{(.*)\} (.*)", line).groups()
+            metric = {"__name__": name, **dict(re.findall(r'(\w+)="([^"]*)"', labels))}
+            if ("job_id" in metric) == of_job and metric.get("tm_id", "jobmanager") not in missed:
+                yield {"metric": metric, "value": [world.now_s, value]}
+
+    def answer(handler: BaseHTTPRequestHandler, _: bytes) -> None:
+        result = list(series("job_name" in handler.path))
+        content = {"status": "success", "data": {"result": result}}
+        sends(handler, 200, json.dumps(content).encode())
+
+    with serving(answer) as port:
+        yield f"http://127.0.0.1:{port}"
+
+
+@pytest.mark.parametrize(
+    ("who", "lacking"),
+    [
+        ("tm-1", ["map: 1 of 2"]),
+        ("tm-0", ["map: 1 of 2", "sink: 1 of 1", "source_events: 1 of 1"]),
+        ("jobmanager", []),
+    ],
+)
+def test_a_scrape_that_was_missed_is_a_gap_and_no_restart(
+    world: World, who: str, lacking: list[str]
+) -> None:
+    missed: set[str] = set()
+    world.advance(60)
+    with a_prometheus(world, missed) as url:
+        flink = FlinkPrometheus(url, EDGES, now_s=lambda: world.now_s)
+        before = flink.reading("orders eu")
+        missed.add(who)
+        world.advance(15)
+        gap = flink.reading("orders eu")
+        missed.clear()
+        world.advance(15)
+        after = flink.reading("orders eu")
+        missed.add(who)
+        world.restart(1.0, map=1)
+        world.advance(3)
+        restarted = flink.reading("orders eu")
+
+    said = [f"metrics of {each} subtasks are not exported now" for each in lacking]
+    assert sorted(gap.missing) == said
+    for now in (gap, after):
+        assert comparable(before, now)
+        assert [one.id for one in now.task_managers] == ["tm-0", "tm-1"]
+    counted = {one.operator for one in gap.operators if one.records_out is not None}
+    assert counted == before.instances.keys() - {each.partition(":")[0] for each in lacking}
+    assert (after.missing, restarted.missing) == ((), ())
+    assert not comparable(after, restarted)
 
 
 def _restarts(flink: FlinkPrometheus) -> int | None:
