@@ -157,6 +157,15 @@ def test_a_count_becomes_a_rate(tmp_path: Path) -> None:
     assert values(found) == {"rate_per_s": [None, 2, None, 2, 2, 2]}
 
 
+def test_a_count_may_be_large_and_what_it_grows_by_may_not(tmp_path: Path) -> None:
+    rows = "0,3e12\n15,3.000000000003e12\n"
+    assert values(read(tmp_path, f"time_s,n\n{rows}", "rate=n@total")) == {
+        "rate_per_s": [None, 0.2]
+    }
+    with pytest.raises(SpecError, match=r"line 4: n grows a second by 2e\+12, more than any job"):
+        read(tmp_path, f"time_s,n\n{rows}16,5.000000000003e12\n", "rate=n@total")
+
+
 def test_parquet_is_read_with_its_types(tmp_path: Path) -> None:
     out = io.BytesIO()
     table = {

@@ -66,13 +66,14 @@ def assemble(name: str, sheet: Sheet, reads: Sequence[Reads]) -> Recording:
         late = order_problems(time_read.column, times.seconds, sheet.place)
         several = np.unique(times.seconds).size <= times.seconds.size / 2
         problems += with_hint(late, _OF_OPERATORS) if late and several else late
+    seconds = None if problems or times is None else times.seconds
     values: dict[str, FloatArray] = {}
     notes: list[str] = []
     for read in reads:
         if read.signal == TIME:
             continue
         raw, found = numbers(read.column, sheet.cells[read.column], sheet.place)
-        problems += found or _values(read, raw, sheet.place)
+        problems += found or _values(read, raw, sheet.place, seconds)
         if found or not np.isnan(raw).all():
             values[read.signal] = raw
         elif read.asked:
@@ -127,15 +128,20 @@ def sorted_by_time(sheet: Sheet, reads: Sequence[Reads]) -> Sheet:
     return replace(sheet, cells=cells[~equal.to_numpy()], notes=(*sheet.notes, note))
 
 
-def _values(read: Reads, values: FloatArray, place: Place) -> list[str]:
-    """What no reading of that signal can be."""
+def _values(read: Reads, values: FloatArray, place: Place, seconds: FloatArray | None) -> list[str]:
+    """What no reading of that signal can be; ``seconds`` are its times where these are right."""
     negative = negatives(read.column, values, place)
     problems = [*negative]
-    many = np.flatnonzero(values > MOST_VALUE).tolist()
+    says, judged = "is", values
+    if read.unit == TOTAL:  # of years, it may be any number
+        says, judged = "grows a second by", np.full(values.size, np.nan)
+        if seconds is not None:
+            judged = _growth_per_s(seconds, values)
+    many = np.flatnonzero(judged > MOST_VALUE).tolist()
     if many:
         problems.append(
-            f"{places(many, place)}: {read.column} is {values[many[0]]:g}, more than any job has "
-            f"({MOST_VALUE:g}); check the unit"
+            f"{places(many, place)}: {read.column} {says} {judged[many[0]]:g}, more than any job "
+            f"has ({MOST_VALUE:g}); check the unit"
         )
     if read.signal == "cpu_share" and not negative:
         problems += _shares(read, values, place)
