@@ -3,6 +3,7 @@ what it has done since the service began, added up over its restarts."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from statistics import median
@@ -12,6 +13,9 @@ from include.service.reading import JobReading, OperatorReading
 
 COUNTED_ONCE = 1.5
 """Targets that together take in so many times what was counted each get all of it."""
+STUCK_SHARE = 0.5
+"""An operator that takes in nothing and is busy for more of the time, or holds up the one before
+it for so long, is stuck."""
 SPENT = ("busy_s", "idle_s", "back_pressured_s")
 COUNTERS = ("records_in", "records_out", *SPENT)
 
@@ -177,17 +181,27 @@ def waiting_in_flink(now: JobReading) -> dict[str, float]:
 
 def path_s(now: JobReading, rates: Mapping[str, OperatorRates]) -> dict[str, float | None]:
     """How long a record takes at each operator: what waits before it, and the work on it; None
-    where nobody knows how long it waits outside."""
+    where nobody knows how long it waits outside, or before an operator that takes in nothing. What
+    a job that is idle has not taken in is left over, and waits for nothing."""
     waiting = waiting_in_flink(now)
     takes: dict[str, float | None] = {}
     for op in now.operators:
         of = rates[op.operator]
         rate = of.taken_per_s
         waits_s = waiting[op.operator] / rate if rate else 0.0
-        takes[op.operator] = None if rate is None else waits_s + (of.work_s or 0.0)
+        takes[op.operator] = waits_s + (of.work_s or 0.0)
+        if rate is None or (not rate and waiting[op.operator] and _stuck(op.operator, now, rates)):
+            takes[op.operator] = None
         if op.pending_records:
             takes[op.operator] = op.pending_records / rate if rate else None
     return takes
+
+
+def _stuck(operator: str, now: JobReading, rates: Mapping[str, OperatorRates]) -> bool:
+    targets = Counter(origin for origin, _ in now.edges)  # of several, another may hold it up
+    before = [of for of, to in now.edges if to == operator and targets[of] == 1]
+    shares = [rates[operator].busy_share, *(rates[of].back_pressured_share for of in before)]
+    return max(share or 0.0 for share in shares) > STUCK_SHARE
 
 
 def _latency_s(now: JobReading, rates: Mapping[str, OperatorRates]) -> float | None:

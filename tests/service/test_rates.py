@@ -65,6 +65,29 @@ def test_what_a_source_takes_in_is_what_it_gives_on_only_where_it_never_counts(
     assert (rates.latency_s is None) == (taken is None)
 
 
+@pytest.mark.parametrize(
+    ("spent", "more", "known"),
+    [({}, (), True), ({"map": "busy_s"}, (), False), ({"sink": "busy_s"}, (), True),
+     ({"source_events": "back_pressured_s"}, (), False),
+     ({"source_events": "back_pressured_s"}, (("source_events", "sink"),), True)],
+)  # fmt: skip
+def test_how_long_a_record_waits_for_who_takes_in_nothing_is_not_known_unless_all_is_idle(
+    world: World, spent: dict[str, str], more: tuple[tuple[str, str], ...], known: bool
+) -> None:
+    """Ten records are on their way to map in both readings. Of two, either holds up the source."""
+    before = world.after(30)
+    before = replace(before, edges=(*before.edges, *more))
+    sent = replace(before.operators[0], records_out=before.operators[0].records_out + 10)
+    before = replace(before, operators=(sent, *before.operators[1:]))
+    grown = tuple(
+        replace(op, **{kind: getattr(op, kind) + 10.0 * op.parallelism})
+        for op in before.operators
+        for kind in [spent.get(op.operator, "idle_s")]
+    )
+    now = replace(before, at_s=before.at_s + 10, operators=grown)
+    assert rates_between(before, now).latency_s == (0.0 if known else None)
+
+
 def test_counters_that_began_again_tell_nothing(world: World) -> None:
     before = world.after(30)
     world.restart(5, map=3)
