@@ -23,7 +23,7 @@ from include.model.errors import SetupError, SpecError
 from include.service.clock import SteadyClock, turns
 from include.service.rates import NO_RATES, JobRates, comparable, fetched, rates_between
 from include.service.reading import JobReading, TaskManagerReading
-from include.service.rest import FlinkRest, NoSuchJobError
+from include.service.rest import MOST_TASK_MANAGERS, FlinkRest, NoSuchJobError
 from include.testbeds.flink.rest import NoAnswerError
 from include.workloads.recordings.folder import ABOUT, EDGES, JOB, OPERATORS
 
@@ -278,10 +278,13 @@ def _used(
 ) -> tuple[float | None, float | None]:
     """CPU of what TaskManagers reserve since then, and memory of what they may use: means."""
     was = {manager.id: manager for manager in before.task_managers} if before else {}
+    # Of so many, each reads the mean CPU time of all, which does not go on once they are others.
+    many = max(len(was), len(now.task_managers)) > MOST_TASK_MANAGERS
+    others = many and was.keys() != {manager.id for manager in now.task_managers}
     cpu = [
         _cpu_share(was[manager.id], manager, passed_s)
         for manager in now.task_managers
-        if manager.id in was and passed_s > 0
+        if manager.id in was and passed_s > 0 and not others
     ]
     memory = [
         manager.memory_bytes / manager.memory_limit_bytes

@@ -92,6 +92,22 @@ def test_what_is_recorded_is_what_advise_and_operators_take(tmp_path: Path, worl
     assert "hardly busy" in graph.notes[0]
 
 
+@pytest.mark.parametrize(
+    ("before", "now", "share"),
+    [(40, 39, "0.25"), (41, 41, "0.25"), (41, 40, ""), (40, 41, ""), (42, 41, "")],
+)
+def test_cpu_that_is_a_mean_of_other_task_managers_than_before_is_not_known(
+    tmp_path: Path, world: World, before: int, now: int, share: str
+) -> None:
+    """Each has two cores and spends 5 s in 10 s."""
+    recorder = a_recorder(tmp_path, world)
+    for world.managers, cpu_s in ((before, 100.0), (now, 105.0)):
+        read = world.after(10)
+        managers = tuple(replace(one, cpu_s=cpu_s) for one in read.task_managers)
+        recorder.keep(replace(read, task_managers=managers))
+    assert csv_rows(tmp_path / "job.csv")[-1]["task_manager_cpu_share"] == share
+
+
 def test_what_is_polled_after_the_last_rate_is_left_out(tmp_path: Path, world: World) -> None:
     """Or the last load would be replayed for as long as nobody ended the recorder."""
     world.load = lambda t: 150.0 + 100.0 * np.sin(t / 600)
