@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow.fs
 import pytest
+from pyarrow.fs import LocalFileSystem
 
 from include.model.errors import StoreError
 from include.runs.measurements.remote_store import local_copy
@@ -43,6 +44,11 @@ def test_two_dots_within_a_name_lead_nowhere(monkeypatch: pytest.MonkeyPatch) ->
     fetched: list[str] = []
     reached = SimpleNamespace(from_uri=lambda where: (store, "bucket/mine"))
     monkeypatch.setattr("pyarrow.fs.FileSystem", reached)
-    monkeypatch.setattr("pyarrow.fs.copy_files", lambda name, *_: fetched.append(name))
+
+    def fetch(name: str, _: str, source: object, here: LocalFileSystem) -> None:
+        fetched.append(name)
+        here.open_output_stream(name).close()
+
+    monkeypatch.setattr("pyarrow.fs.copy_files", fetch)
     with local_copy("s3://bucket/mine"):
         assert sorted(fetched) == ["runs/r/a..b", "runs/r/manifest.json"]

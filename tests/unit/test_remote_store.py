@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,7 @@ def test_a_path_is_itself(tmp_path: Path) -> None:
 
 def test_what_is_measured_is_fetched_and_what_is_made_goes_back(tmp_path: Path) -> None:
     there = an_experiment(tmp_path)
+    os.utime(there / "runs/r/manifest.json", (1e9, 1e9))
     untouched = (there / "runs/r/manifest.json").stat().st_mtime_ns
     with local_copy(there.as_uri()) as here:
         assert here.name == "mine"
@@ -43,6 +45,7 @@ def test_what_is_measured_is_fetched_and_what_is_made_goes_back(tmp_path: Path) 
             "measurements/run/experiment=mine/run=r/part-000.parquet",
             "runs/r/manifest.json",
         }
+        assert (here / "runs/r/manifest.json").stat().st_mtime_ns == untouched, "when it was run"
         (here / "staged").mkdir()
         (here / "staged" / "runs.parquet").write_text("new")
         (here / "published").mkdir()

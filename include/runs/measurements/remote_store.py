@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import os
 import re
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -51,7 +52,9 @@ def local_copy(where: str, scratch: Path | None = None) -> Iterator[Path]:
             names = _remote_names(remote)
         _require_experiment(where, names)
         with _store_errors(where):
-            _copy([name for name in names if _is_read(name)], remote, _local(here))
+            read = [name for name in names if _is_read(name)]
+            _copy(read, remote, _local(here))
+            _keep_times(fnmatch.filter(read, MANIFESTS), remote, here)
         before = _files(here)
         try:
             yield here
@@ -166,6 +169,13 @@ def _copy(names: Sequence[str], source: FileSystem, target: FileSystem) -> None:
     for folder in sorted({name.rpartition("/")[0] for name in names} - {""}):
         target.create_dir(folder)
     _for_each(names, lambda name: copy_files(name, name, source, target))
+
+
+def _keep_times(names: Sequence[str], remote: FileSystem, here: Path) -> None:
+    """When a run was complete is the time of its manifest, which a copy does not keep."""
+    for file in remote.get_file_info(names):
+        if file.mtime_ns is not None:
+            os.utime(here / file.path, ns=(file.mtime_ns, file.mtime_ns))
 
 
 def _local(folder: Path) -> FileSystem:
