@@ -509,7 +509,8 @@ def test_the_tournament_on_flink() -> None:
     for rival, figure, told in (
         ("ds2", total, "0.6 ± 0.9 below"),
         ("ds2", end_to_end, "`ds2` 9.1 ± 2.4"),
-        ("flink-autoscaler", end_to_end, "`flink-autoscaler` 3.9 ± 2.0"),
+        ("flink-autoscaler", end_to_end, "`flink-autoscaler` 4.1 ± 1.8"),
+        ("threshold", end_to_end, "`threshold` 10.8 ± 2.8"),
         ("hpa", end_to_end, "`hpa` 4.6 ± 1.7"),
     ):
         by = rows.pivot(index=["seed", "pattern"], columns="controller", values=figure)
