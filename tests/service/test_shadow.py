@@ -124,6 +124,7 @@ def test_an_observation_is_what_the_job_did_since_the_last_one(world: World) -> 
     assert len(seen.hosts) == 1
     assert {one.cpu_share for one in seen.serving("map")} == {1.0}
 
+    assert rates
     unread = replace(rates.operators["map"], taken_per_s=None)
     rates = replace(rates, operators={**rates.operators, "map": unread})
     seen = observation_of(
