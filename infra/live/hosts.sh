@@ -212,9 +212,13 @@ up() { # N
     return $failed
 }
 down() {
-    local id one
-    for id in $(ids); do remove "$id" & done
-    wait
+    local id one children=() child failed=0
+    for id in $(ids); do
+        remove "$id" &
+        children+=($!)
+    done
+    for child in "${children[@]}"; do wait "$child" || failed=1; done
+    [ $failed = 0 ] || return 1 # what is known of a host that did not end stays
     for one in "$cgroups"/*/"$prefix"; do rmdir "$one" 2>/dev/null || true; done
     rm -rf "$state" # waits for what is still being deleted
     bridge_down

@@ -129,7 +129,7 @@ with_code() { # IMAGE BASE
 
 push() { # IMAGE: prints how the image is addressed
     local file=$state/$1.digest
-    build push -q --tls-verify=false --digestfile "$file" "localhost/$1" "docker://$registry/$name/$1:latest" >/dev/null
+    build push -q --tls-verify=false --digestfile "$file" "localhost/$1" "docker://$registry/$name/$1:latest" >/dev/null || return 1
     echo "$registry/$name/$1@$(cat "$file")"
 }
 up() {
@@ -144,9 +144,10 @@ up() {
     with_code operator base
     with_code operator-ocr ocr-base
     with_code operator-report report-base
-    local one separator='' refs=''
+    local one ref separator='' refs=''
     for one in "${variants[@]}"; do
-        refs+="$separator\"$one\": \"$(push "$one")\""
+        ref=$(push "$one") || die "$one cannot be pushed to $registry"
+        refs+="$separator\"$one\": \"$ref\""
         separator=', '
     done
     cat >"$state/images.json.new" <<JSON

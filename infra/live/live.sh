@@ -38,8 +38,11 @@ tests() { # MARKER PATH...
         { echo "tests of the cloud skipped: its control plane cannot be installed"; return 0; }
     able || { echo "live tests skipped: no network namespace or no cgroup v1 can be made here"; return 0; }
     # They meet deadlines of the wall's clock on a machine that may be crowded: twice is a failure.
-    "$python" -m pytest -q -m "$@" ||
-        { echo "once more, those that failed:"; "$python" -m pytest -q -m "$@" --last-failed; }
+    local ended=0
+    "$python" -m pytest -q -m "$@" || ended=$?
+    [ $ended = 1 ] || return $ended # else not all of them ran
+    echo "once more, those that failed:"
+    "$python" -m pytest -q -m "$@" --last-failed
 }
 able() { # whether this machine lets us make what a host is made of
     local probe=$prefix-probe made=0
@@ -55,13 +58,13 @@ down() {
         "$here/services.sh" status | grep '^rabbit up' >/dev/null && up=1 # not -q, which ends before status does
         # What runs hold in services that are down is found when they are up.
         if [ $up = 0 ] && [ -n "$(ls "$live_state"/{runs,leases} 2>/dev/null | grep -v ':$')" ]; then
-            "$here/services.sh" up && up=1
+            "$here/services.sh" up && up=1 || failed=1
         fi
         [ $up = 0 ] || "$python" -m include.cli reap --testbed docker --remove --after-s 0 || failed=1
     fi
-    "$here/hosts.sh" down
+    "$here/hosts.sh" down || failed=1
     "$here/services.sh" down
-    rm -rf "$live_state/leases" # of hosts that are gone now
+    [ $failed = 1 ] || rm -rf "$live_state/leases" # of hosts that are gone now
     return $failed
 }
 
