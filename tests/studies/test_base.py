@@ -180,6 +180,7 @@ def test_a_study_is_found_by_its_name_or_alias():
 def test_what_sources_print_is_known_of_their_own_workload_only():
     run = {
         "controller": "threshold", "pattern": "stepwise", "btu_min": 10.0, "conditions": "",
+        "variant": "",
         "topology": "manufacturing",
     }  # fmt: skip
     figure = printed(run, "resource_cost", 10.0)
@@ -187,6 +188,7 @@ def test_what_sources_print_is_known_of_their_own_workload_only():
     assert figure.mean == 58.0
     assert printed({**run, "topology": "cell_images"}, "resource_cost", 10.0) is None
     assert printed({**run, "conditions": "faults"}, "resource_cost", 10.0) is None
+    assert printed({**run, "variant": "interval_s=5"}, "resource_cost", 10.0) is None
     own = {**run, "controller": "btu"}
     assert printed(own, "resource_cost", 10.0) is not None
     assert printed(own, "resource_cost", 30.0) is None, "priced at its own BTU only"

@@ -56,12 +56,12 @@ def published_figure(
 
 
 def printed(run: Mapping[str, Any], metric: str, btu_min: float) -> PublishedFigure | None:
-    """What the paper printed about a run (a row of ``runs``) of its topology and conditions; a
-    Reference.
+    """What the paper printed about a run (a row of ``runs``) of its topology, conditions and
+    options; a Reference.
 
     The paper priced a BTU-based run at its own BTU, so there is nothing under another.
     """
-    if run["topology"] != "manufacturing" or run["conditions"]:
+    if run["topology"] != "manufacturing" or run["conditions"] or run["variant"]:
         return None
     if pays_by_own_btu(run["controller"]) and btu_min != run["btu_min"]:
         return None
