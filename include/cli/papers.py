@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from include.cli.interrupt import ends_as_by_ctrl_c, ends_at_once, scratch_folder
 from include.cli.options import DEFAULT_ROOT, Database, Processes, Root
-from include.model.errors import GateFailed
+from include.model.errors import GateFailed, command
 from include.studies import ALIASES, STUDIES
 
 if TYPE_CHECKING:
     from include.controllers.conformance import Conformity
+    from include.experiment.spec import RunSpec
     from include.studies.base import Study
     from include.studies.page import StudyResults
 
@@ -75,6 +78,21 @@ def _conduct(
     study: Study, root: Path, processes: int, seeds: list[int] | None, database: str
 ) -> StudyResults:
     """Take a study to its page, and say what came out."""
+    from include.testbeds import TESTBEDS
+
+    points = study.runs(seeds)
+    with scratch_folder() as scratch:
+        if any(TESTBEDS[point.testbed].real_time for point in points):
+            ends_as_by_ctrl_c()
+        else:
+            again = command(*sys.argv[1:])
+            ends_at_once(f"Interrupted. What is complete is kept; {again} goes on.", scratch)
+        return _concluded(study, points, root.resolve(), processes, database)
+
+
+def _concluded(
+    study: Study, points: list[RunSpec], root: Path, processes: int, database: str
+) -> StudyResults:
     from include.cli.progress import Progress
     from include.experiment.size import size_of
     from include.results.tables.quarantine import read_quarantine, sentences
@@ -82,7 +100,6 @@ def _conduct(
     from include.runs.stored import mark_asked
     from include.studies.publish import conclude
 
-    root, points = root.resolve(), study.runs(seeds)
     typer.echo(f"{size_of(points)}. Runs that are measured already are reused.")
     runs = [run.run_id for run in points]
     mark_asked(root / study.experiment, runs)
