@@ -68,7 +68,8 @@ PARAMETERS = (
 START: Mapping[str, float] = {parameter.name: parameter.fitted for parameter in PARAMETERS}
 """Where a search begins."""
 FITTING_SEEDS = frozenset((*range(1, 25), *range(101, 107)))
-"""Seeds that the values above, and the choice of readings, have seen: no verdict is by them."""
+"""Seeds with which the values above were searched: no verdict is by them. Choices of readings have
+seen others, too (seen.yaml)."""
 JUDGING_SEEDS = 24
 """How many seeds a verdict takes at least."""
 

@@ -52,9 +52,10 @@ REPRODUCED = (
 )
 NOT_REPRODUCED = "The paper is not reproduced by the controllers that stand for its prototype:"
 JUDGED = (
-    "Mean absolute errors against the published means. The interval is that of {seeds} seeds, none "
-    f"of which took part in fitting, drawn with replacement; {JUDGING_SEEDS} are needed to judge. "
-    "An error keeps its limit where its interval ends below it."
+    "Mean absolute errors against the published means. The interval is that of {seeds} seeds, "
+    f"drawn with replacement; {JUDGING_SEEDS} are needed to judge. With none of them was a value "
+    "searched; choices of readings have seen some. An error keeps its limit where its interval "
+    "ends below it."
 )
 TOLERANCE = (
     "The tolerance of a cell is the 95 % confidence interval of a mean of three published runs, "

@@ -2,8 +2,8 @@
 
 The BTU-based controllers run once per BTU. The threshold baseline and the fixed provisioning
 never look at the BTU, so they run once and the same leases are priced at three, as in the
-paper. No seed of the specs took part in fitting (calibration.py). The preprint is a study of its
-own (include/studies/preprint).
+paper. With no seed of the specs was a value searched (calibration.py). The preprint is a study of
+its own (include/studies/preprint).
 """
 
 from __future__ import annotations

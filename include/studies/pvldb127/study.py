@@ -74,7 +74,7 @@ class Pvldb127Study(Study):
         asked = [row for row in results.claims if row["without_square"]]
         held = sum(row["without_square"] == "yes" for row in asked)
         lines.append(f"On Pyramid and lab alone {held} of {len(asked)} claims hold.")
-        for kind, is_fitted in (("fitted", True), ("unseen", False)):
+        for kind, is_fitted in (("fitted", True), ("not fitted to", False)):
             cells = [
                 row["inside"] for row in results.tables["results"]
                 if row["inside"] is not None and (row["scenario"] == FITTED) is is_fitted

@@ -2,8 +2,9 @@
 
 The original days are not public. These have the documented shape of a trading day, all with
 mean 1 before chance: a rush at the open that ebbs away, a quiet noon, the opening of another
-market in the afternoon and a rise to the close. Day 1 is that; day 2 is as high on average, but
-nervous: stronger fluctuations and many bursts; day 3 trends from a quiet morning to a busy close.
+market in the afternoon and a rise to the close. Day 1 is that; day 2 is nervous: stronger
+fluctuations and many higher bursts; day 3 trends from a quiet morning to a busy close. Bursts only
+add: the means are 1.05, 1.13 and 1.05.
 """
 
 from __future__ import annotations
@@ -62,7 +63,8 @@ SHAPES: Mapping[int, Shape] = {
 class TradingDay:
     """A day in ``day_s``, repeated until the end of the run, with a level every second.
 
-    ``level`` is the mean of the day. Random parts differ by seed and between repetitions.
+    ``level`` is the mean of the day without bursts. Random parts differ by seed and between
+    repetitions.
     """
 
     number: int
