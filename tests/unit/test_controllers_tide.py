@@ -79,6 +79,15 @@ class TestWhatItKnows:
         o_slo_s = 1.0  # of an operator that has completed nothing
         assert load.service_s.tolist() == [0.25, 0.5, o_slo_s]
 
+    def test_a_night_without_items_makes_none_of_them_longer(self) -> None:
+        """A meter shows a little work also of who has nothing to do."""
+        memory = learned(SEEN_BEFORE, read({"O1": 30}, {"O1": 30}, busy=0.5), FLOW, 15.0)
+        before_s = load_of(memory, FLOW).service_s[FLOW.row["O1"]]
+        for hour in range(1, 200):
+            quiet = replace(read({"O1": 0}, {"O1": 0}, busy=0.008), now_s=hour * 3600.0)
+            memory = learned(memory, quiet, FLOW, 15.0)
+        assert load_of(memory, FLOW).service_s[FLOW.row["O1"]] == before_s
+
     def test_what_was_not_read_stays_as_it_was(self) -> None:
         first = learned(
             SEEN_BEFORE,

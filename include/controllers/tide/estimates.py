@@ -180,8 +180,10 @@ def learned(memory: TideMemory, observation: Observation, flow: Flow, step_s: fl
     waiting, work_s, done = dict(memory.waiting), dict(memory.work_s), dict(memory.done)
     for name, sample in observation.operators.items():
         waiting[name] = _asking(sample)
-        work_s[name] = work_s.get(name, 0.0) * keep + busy_s[name]
-        done[name] = done.get(name, 0.0) * keep + items[name][1]
+        # Of one that has nothing to do, seconds are no work: they would add up while items fade.
+        fades, adds = (keep, 1) if any(items[name]) or sample.waiting_items else (1.0, 0)
+        work_s[name] = work_s.get(name, 0.0) * fades + busy_s[name] * adds
+        done[name] = done.get(name, 0.0) * fades + items[name][1]
     return replace(
         memory,
         seen_s=observation.now_s,
