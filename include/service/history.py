@@ -19,6 +19,8 @@ LATE_S = 120.0
 
 TAKES_OVER_S = 5 * LATE_S
 """Bounds that appear so soon after a request was sent are its own, even if it was given up."""
+RUNS_ON_S = 60.0
+"""A job that has not run for so long may be one that starts again and again."""
 LEAST = 1
 """Flink's lower bound when nobody sets one; entries of older versions do not say it."""
 
@@ -207,13 +209,17 @@ def _ends(
     if change is None or change.state not in (TAKEN, NOT_UP):
         return []
     waits = change.state == TAKEN
+    if not waits and history.job_since and now.since(history.job_since) <= now.since(change.at):
+        return []  # of a job that was deployed again since, which never had it
     if any(bounds.get(name) != most for name, most in change.asks.items()):
         return [_of(change, GONE, now)] if waits else []
     runs = {name: reading.instances.get(name) for name in change.asks}
     if reading.running and runs == change.asks:
         return [_of(change, UP, now)]  # also late, as where Flink rescales at a checkpoint
     if waits and now.since(change.taken or change.at) > limits.up_within_s:
-        about = {"id": change.id, "asks": change.asks, "runs": runs, "down": not reading.running}
+        # One that comes and goes is down, too, when it is there just now.
+        down = not reading.running or 0 < reading.ran_s < RUNS_ON_S
+        about = {"id": change.id, "asks": change.asks, "runs": runs, "down": down}
         return [Entry(now, NOT_UP, about)]
     return []
 

@@ -52,6 +52,7 @@ class _Sample(NamedTuple):
     value: float
 
 
+GONE_AFTER_S = 300.0
 _Subtasks = Mapping[frozenset[tuple[str, str]], _Sample]
 """By all labels, so that a subtask that is there twice is so here, too."""
 
@@ -59,6 +60,7 @@ _Subtasks = Mapping[frozenset[tuple[str, str]], _Sample]
 class _Whole(NamedTuple):
     """The last reading that had every subtask."""
 
+    at_s: float
     job: str
     restarts: float
     ran_ms: float
@@ -102,7 +104,7 @@ class FlinkPrometheus:
         job, samples = self._newest(name, at_s)
         of_job = {sample.name: sample.value for sample in samples if sample.name.startswith(_JOB)}
         restarts, ran_ms = of_job.get(_JOB + _RESTARTS), of_job.get(_JOB + _RUNS_MS)
-        subtasks, missed = self._with_missed(job, restarts, ran_ms, _subtasks(samples))
+        subtasks, missed = self._with_missed(at_s, job, restarts, ran_ms, _subtasks(samples))
         names, runs, twice = _tasks(subtasks.values())
         fed, order = {target for _, target in self._edges}, _ends(self._edges)
         whole = not twice and order.keys() <= set(names.values())
@@ -111,7 +113,7 @@ class FlinkPrometheus:
         if running and self._began[0] != (job, attempts):
             self._began = (job, attempts), at_s - (ran_ms or 0.0) / 1000
         if running and not missed and restarts is not None and ran_ms is not None:
-            self._whole = _Whole(job, restarts, ran_ms, subtasks)
+            self._whole = _Whole(at_s, job, restarts, ran_ms, subtasks)
         counted = [sample for sample in samples if sample.labels.get("task_id") not in missed]
         return JobReading(
             at_s=at_s,
@@ -142,15 +144,19 @@ class FlinkPrometheus:
 
     def _with_missed(
         self,
+        at_s: float,
         job: str,
         restarts: float | None,
         ran_ms: float | None,
         there: _Subtasks,
     ) -> tuple[_Subtasks, Mapping[str, int]]:
         """Subtasks with those whose scrape was missed, and of how many it was by task id: where the
-        job has run on since all were there, and those that are there are the same attempts."""
+        job has run on since all were there, and those that are there are the same attempts. What is
+        not there for GONE_AFTER_S has finished."""
         before = self._whole
         if before is None or ran_ms is None or (before.job, before.restarts) != (job, restarts):
+            return there, {}
+        if at_s - before.at_s > GONE_AFTER_S:
             return there, {}
         if ran_ms < before.ran_ms or not there.keys() <= before.subtasks.keys():
             return there, {}

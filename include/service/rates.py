@@ -71,7 +71,9 @@ def comparable(before: JobReading, now: JobReading) -> bool:
 
 def fetched(before: JobReading, now: JobReading) -> bool:
     """Whether Flink has fetched metrics in between: time that subtasks spend always grows."""
-    return _counters(before.operators) != _counters(now.operators)
+    was, are = _counters(before.operators), _counters(now.operators)
+    both = zip(was, are, strict=False)
+    return len(was) != len(are) or any(a != b for a, b in both if a is not None and b is not None)
 
 
 def rates_between(before: JobReading, now: JobReading) -> JobRates | None:

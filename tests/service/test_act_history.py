@@ -29,6 +29,9 @@ def test_a_change_that_does_not_run_in_time_did_not_come_up_and_the_wait_begins(
     assert not entry.about["down"]
     [down] = news(taken, replace(short, state="RESTARTING"), limits_of(), moment())
     assert down.about["down"]
+    again = replace(operator("parse", 3, asked=4), idle_s=3 * 20.0)
+    [flaps] = news(taken, replace(short, operators=(again, STORE)), limits_of(), moment())
+    assert flaps.about["down"], "it has run for 20 s"
     assert kinds(taken, short, moment(-1)) == []  # 100 s are not over
     after = taken.after(entry)
     assert (after.failures, after.failed, after.pending) == (1, moment(), None)
@@ -50,6 +53,11 @@ def test_a_change_that_comes_up_late_is_up_unless_it_was_overruled():
     assert (entry.kind, after.failures, after.failed) == ("up", 0, None)
     assert kinds(after, up) == []
     assert kinds(failed, job(operator("parse", 4, asked=6), STORE)) == ["others"]
+    anew = job(operator("parse", 4), STORE, job="j2")
+    deployed = failed
+    for entry in news(failed, anew, limits_of(), moment()):
+        deployed = deployed.after(entry)
+    assert (kinds(deployed, anew, moment(5)), deployed.failures) == ([], 1)
 
 
 def test_a_restart_under_way_is_not_up():

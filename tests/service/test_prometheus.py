@@ -163,6 +163,22 @@ def test_a_scrape_that_was_missed_is_a_gap_and_no_restart(
     assert not comparable(after, restarted)
 
 
+def test_what_is_not_exported_for_minutes_has_finished(world: World) -> None:
+    """As a subtask of a bounded source, which leaves the export for good."""
+    missed: set[str] = set()
+    world.advance(60)
+    with a_prometheus(world, missed) as url:
+        flink = FlinkPrometheus(url, EDGES, now_s=lambda: world.now_s)
+        flink.reading("orders eu")
+        missed.add("tm-1")
+        world.advance(295)
+        gap = flink.reading("orders eu")
+        world.advance(10)
+        finished = flink.reading("orders eu")
+    assert gap.missing
+    assert (finished.missing, finished.instances["map"]) == ((), 1)
+
+
 def _restarts(flink: FlinkPrometheus) -> int | None:
     """Of the job while it runs."""
     with suppress(NoAnswerError):
