@@ -126,8 +126,10 @@ def _way_problems(cells: Sequence[RunSpec], each_cell: str) -> Iterator[str]:
 
 def _window_problems(runs: Sequence[RunSpec], most: int) -> Iterator[Problem]:
     """What a DAG run, which has a task for each window, cannot do."""
-    known = [run for run in runs if run.btu_min > 0 and isfinite(run.duration_min / run.btu_min)]
-    if (windows := max((run.windows for run in known), default=0)) > most:
+    countable = [
+        run for run in runs if run.btu_min > 0 and isfinite(run.duration_min / run.btu_min)
+    ]
+    if (windows := max((run.windows for run in countable), default=0)) > most:
         yield Problem(
             "btu_min",
             f"a DAG run has a task for each BTU, at most {most} (max_map_length of Airflow), and "
@@ -135,7 +137,7 @@ def _window_problems(runs: Sequence[RunSpec], most: int) -> Iterator[Problem]:
             "experiment_batch with task for each_cell",
         )
     longest_min = max(
-        (min(run.btu_min, run.duration_min) for run in known if _is_real_time(run)), default=0
+        (min(run.btu_min, run.duration_min) for run in countable if _is_real_time(run)), default=0
     )
     if longest_min > LONGEST_TASK_MIN:
         yield Problem(

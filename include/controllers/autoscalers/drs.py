@@ -138,8 +138,8 @@ class Drs(Autoscaler):
         return DrsMemory()
 
     def waits(self, memory: DrsMemory, seen: Observation) -> Why | None:
-        now = _instances(seen)
-        if all(memory.instances.get(name, count) == count for name, count in now.items()):
+        instances = _instances(seen)
+        if all(memory.instances.get(name, count) == count for name, count in instances.items()):
             return None
         return Why(Reason.SETTLING, "it measures anew after a change")
 
@@ -221,8 +221,8 @@ class Drs(Autoscaler):
 
 def _served(memory: DrsMemory, rates: Mapping[str, Rate]) -> dict[str, float]:
     """The last rate of one instance at work, by operator, this look included."""
-    now = {name: one.true_per_s for name, one in rates.items() if one.true_per_s is not None}
-    return {**memory.served_per_s, **now}
+    true = {name: rate.true_per_s for name, rate in rates.items() if rate.true_per_s is not None}
+    return {**memory.served_per_s, **true}
 
 
 def _instances(seen: Observation) -> dict[str, int]:

@@ -69,10 +69,11 @@ class WholeJob(StoredState):
     def forget(self, instances: list[VirtualInstance]) -> bool:
         """Instances that are about to be lost; returns whether any was in the job, and had not
         left it."""
-        served = [one for one in instances if one.number not in self.joins_us and self._open(one)]
-        for one in instances:
-            self.joins_us.pop(one.number, None)
-        return bool(served)
+        joining = {instance.number for instance in instances if instance.number in self.joins_us}
+        served = any(self._open(lost) for lost in instances if lost.number not in joining)
+        for number in joining:
+            del self.joins_us[number]
+        return served
 
     def start_without_lost(self, now_us: int) -> None:
         """Start the job without what was lost, on a checkpoint of this moment."""
