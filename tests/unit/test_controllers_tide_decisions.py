@@ -309,6 +309,14 @@ class TestLeases:
             ReleaseHost("h1"),
         ]
 
+    @pytest.mark.parametrize("up", [True, False])
+    def test_a_host_that_boots_replaces_none(self, up: bool) -> None:
+        """Two are needed; the one whose BTU ends goes if there are two others that are up."""
+        hosts = [a_host(paid_until_s=3625.0), a_host("h2"), a_host("h3", up=up)]
+        running = instances({"h1": "O1", "h2": "O1 O2 O3 O3", "h3": "O1 O2 O3 O3"})
+        decided = decide(steady(2.0), hosts, running, arrived=30)
+        assert bool(actions_of(decided, ReleaseHost)) == up
+
     @pytest.mark.parametrize(
         ("interval_s", "drain_s", "paused_s", "btu_s", "left_s", "goes"),
         [

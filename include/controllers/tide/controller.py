@@ -269,9 +269,9 @@ class Tide:
     def _leaving(self, plan: Plan, needed: int, pauses: Pauses, loss: Loss) -> tuple[str, ...]:
         """Hosts to leave at the end of their BTU.
 
-        The other hosts suffice, and moving the host's instances costs less than the host.
+        The others that are up suffice, and moving the host's instances costs less than the host.
         """
-        staying, leaving = len(plan.hosts), list[str]()
+        staying, leaving = sum(host.up for host in plan.hosts), list[str]()
         if staying <= max(1, needed):
             return ()
         going = [host for host in plan.hosts if self._may_go(host, plan, pauses.job_s)]
