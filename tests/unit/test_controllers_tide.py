@@ -11,10 +11,15 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from include.controllers.tide.changes import Pauses
-from include.controllers.tide.estimates import Flow, TideMemory, expected, learned, likely, load_of
-from include.controllers.tide.leases import hosts_for, instances_worth_leasing, worth_working_off
-from include.controllers.tide.loss import LOOKAHEAD, ExpectedLoss, Gains
-from include.controllers.tide.repeats import remembered, round_of, wavers
+from include.controllers.tide.estimates import Flow, TideMemory, expected, learned, load_of
+from include.controllers.tide.leases import (
+    hosts_for,
+    instances_worth_leasing,
+    places_of,
+    worth_working_off,
+)
+from include.controllers.tide.loss import LOOKAHEAD, Gains
+from include.controllers.tide.repeats import remembered, round_of
 from include.controllers.tide.reserve import compared, reserve_of
 from include.model.host import HostFlavor
 from include.model.topology import Edge
@@ -42,6 +47,14 @@ class TestWhatItKnows:
             "O1": 10.0,
             "O2": 4.0,
         }
+
+    def test_a_source_that_was_not_read_yet_is_not_silent(self) -> None:
+        """What O2 got itself counts until both of its sources were read."""
+        edges = [Edge(origin=origin, target="O2") for origin in ("O1", "O3")]
+        topology = fed_by(a_topology("O1", "O2", "O3"), {"S1": "O1", "S2": "O3"}, *edges)
+        flow = Flow(a_setting(topology))
+        observation = read({"O1": 150, "O2": 75}, {"O1": 1, "O2": 1})
+        assert learned(SEEN_BEFORE, observation, flow, 15.0).rate_per_s["O2"] == 5.0
 
     @pytest.mark.parametrize("name", topology_names())
     def test_what_follows_an_execution_is_what_its_source_leads_to(self, name: str) -> None:
@@ -102,6 +115,17 @@ class TestWhatItKnows:
         assert then.rate_per_s["O1"] == then.rate_per_s["O3"] == 10.0
         assert load_of(then, FLOW).service_s[0] == load_of(first, FLOW).service_s[0]
 
+    def test_who_is_read_again_got_its_items_in_all_the_time_since(self) -> None:
+        """One that was not read for a minute did not get four times as many a second."""
+        memory = TideMemory()
+        for now_s in (15.0, 30.0, 45.0, 90.0):
+            of_all = {"arrived_in_all": 10 * int(now_s), "completed_in_all": 10 * int(now_s)}
+            observation = alike(now_s, 0.5, **of_all)
+            read = {k: v for k, v in observation.operators.items() if (k, now_s) != ("O2", 45.0)}
+            memory = learned(memory, replace(observation, operators=read), FLOW, 15.0)
+        assert memory.rate_per_s["O2"] == 10.0
+        assert load_of(memory, FLOW).service_s[FLOW.row["O2"]] == pytest.approx(0.05)
+
     def test_a_look_between_two_readings_counts_what_was_read(self) -> None:
         """Read every 10 s and looked at every 15 s: 10 items/s are 10 items/s every time."""
         flow, memory = Flow(a_setting(monitor_every_s=10.0)), TideMemory()
@@ -123,6 +147,25 @@ class TestWhatItKnows:
             memory = learned(memory, observation, FLOW, 15.0)
             if now_s:
                 assert load_of(memory, FLOW).service_s == pytest.approx([0.05] * len(FLOW.names))
+
+    def test_who_did_nothing_so_far_has_no_load(self) -> None:
+        """o_slo says how long its items may take, and may be a hundred times what they do."""
+        observation = read({"O1": 150, "O2": 0}, {"O1": 150, "O2": 0}, busy=0.5)
+        load = load_of(learned(SEEN_BEFORE, observation, FLOW, 15.0), FLOW)
+        assert load.rate_per_s.tolist() == load.mean_per_s.tolist() == [10.0, 0.0, 0.0]
+
+    def test_a_meter_that_shows_nothing_of_what_was_done_is_not_believed(self) -> None:
+        """The operator's own counter is, or what its fastest item took."""
+        observation = read({"O1": 30}, {"O1": 30}, busy=0.0)
+        for fields, service_s in (
+            ({"busy_in_all_s": 0.9}, 0.03),
+            ({"durations_ms": (20.0,)}, 0.02),
+        ):
+            sample = structs.replace(observation.operators["O1"], **fields)
+            memory = learned(
+                SEEN_BEFORE, replace(observation, operators={"O1": sample}), FLOW, 15.0
+            )
+            assert load_of(memory, FLOW).service_s[FLOW.row["O1"]] == pytest.approx(service_s)
 
     def test_the_first_look_gives_no_rates(self) -> None:
         """Nobody knows since when its items were counted."""
@@ -211,17 +254,6 @@ class TestWhatAPlaceIsWorth:
         late = 3 * pauses.saved(once, before, after)
         assert pauses.saved(thrice, before, after) == pytest.approx(late)
 
-    def test_what_is_expected_is_the_mean_over_rates(self) -> None:
-        """Of every operator for itself, and gains are those of the means."""
-        rates, service_s, counts = [[8.0, 2.0], [14.0, 0.0]], [0.2, 0.5], np.array([3.0, 2.0])
-        load = {"service_s": service_s, "waiting": [0.0, 0.0]}
-        each = [a_loss(a_load(rate_per_s=rate, **load)) for rate in rates]
-        expected = ExpectedLoss(**vars(a_loss(a_load(rate_per_s=rates, **load))))
-        mean = np.mean([loss.late_per_s(counts) for loss in each], axis=0)
-        assert expected.late_per_s(counts).tolist() == mean.tolist()
-        gain = expected.gain(counts)
-        assert expected.gains(counts, 1).tolist() == [gain.tolist()]
-
     def test_a_gain_looks_beyond_an_instance_that_does_not_help_alone(self) -> None:
         """Of 2 instances of work one more than 1 is not enough, two are."""
         alone = a_loss(overload=1.0)
@@ -242,33 +274,27 @@ class TestWhatAPlaceIsWorth:
         assert loss.gains(instances, count).tolist() == each
 
     @given(
-        st.lists(st.tuples(*[st.floats(0, 40)] * 3), min_size=1, max_size=4),
-        st.floats(0.01, 5.0),
-        st.integers(2, 20),
+        st.lists(st.tuples(*[st.floats(0, 40)] * 3), min_size=1, max_size=4), st.floats(0.01, 5.0)
     )
     def test_who_has_its_turn_is_who_saves_most_then(
-        self, operators: list[tuple[float, float, float]], above: float, likely: int
+        self, operators: list[tuple[float, float, float]], above: float
     ) -> None:
-        """Thousands at a time as one by one, to the last digit, of one rate and of many."""
+        """Thousands at a time as one by one, to the last digit."""
         rate, service_s, waiting = zip(*operators, strict=True)
-        load = {"service_s": [0.05 + extra_s for extra_s in service_s], "waiting": waiting}
-        rates = [[value * (1 + i) / likely for value in rate] for i in range(likely)]
-        for loss in (
-            a_loss(a_load(rate_per_s=rate, **load)),
-            ExpectedLoss(**vars(a_loss(a_load(rate_per_s=rates, **load)))),
-        ):
-            counts, given_out, expected = np.zeros(len(rate)), [], []
-            each, given = loss.gains(counts, 301), np.zeros(len(rate), dtype=int)
-            while (now := each[given, np.arange(len(rate))]).max() > above and given.sum() < 300:
-                expected.append((row := int(now.argmax()), now[row]))
-                given[row] += 1
-            for rows, turns, saved in Gains(loss, counts, counts > 0).in_turn(above):
-                assert turns.tolist() == [list(rows[:i]).count(row) for i, row in enumerate(rows)]
-                given_out += zip(rows.tolist(), saved.tolist(), strict=True)
-                counts += np.bincount(rows, minlength=len(rate))
-                if len(given_out) >= len(expected):
-                    break
-            assert given_out[: len(expected)] == expected
+        service_s = tuple(0.05 + extra_s for extra_s in service_s)
+        loss = a_loss(a_load(rate_per_s=rate, service_s=service_s, waiting=waiting))
+        counts, given_out, expected = np.zeros(len(rate)), [], []
+        each, given = loss.gains(counts, 301), np.zeros(len(rate), dtype=int)
+        while (now := each[given, np.arange(len(rate))]).max() > above and given.sum() < 300:
+            expected.append((row := int(now.argmax()), now[row]))
+            given[row] += 1
+        for rows, turns, saved in Gains(loss, counts, counts > 0).in_turn(above):
+            assert turns.tolist() == [list(rows[:i]).count(row) for i, row in enumerate(rows)]
+            given_out += zip(rows.tolist(), saved.tolist(), strict=True)
+            counts += np.bincount(rows, minlength=len(rate))
+            if len(given_out) >= len(expected):
+                break
+        assert given_out[: len(expected)] == expected
 
     def test_whoever_gets_no_place_has_no_turn_any_more(self) -> None:
         loss = a_loss(a_load(rate_per_s=[20.0, 10.0], service_s=[0.5, 0.5], waiting=[0.0, 0.0]))
@@ -344,34 +370,25 @@ class TestLoadsThatRepeat:
         rounds = [_round_of_a_walk(seed) for seed in range(20)]
         assert rounds.count(0) >= 15
 
-    def test_a_load_wavers_if_its_mean_says_more_of_what_comes_than_its_last_minute(self) -> None:
-        """Not one that walks or goes in steps; and nobody knows before an hour has passed."""
-        minute = np.random.default_rng(3).normal(100.0, 20.0, 120)
-        jitters = [(rate,) for rate in np.repeat(minute, 4).tolist()]
-        steps = [(rate,) for rate in np.repeat([40.0, 80.0, 160.0, 80.0] * 3, 40).tolist()]
-        walks = RandomWalk().unfold(7200.0, seed=4)
-        levels = [(walks.at(15.0 * step),) for step in range(480)]
-        assert [wavers(rates, 15.0) for rates in (jitters, steps, levels)] == [True, False, False]
-        assert not wavers(jitters[:239], 15.0)
-
-    def test_where_a_load_wavers_the_last_minutes_are_as_likely_as_each_other(self) -> None:
-        recent = tuple((float(rate),) for rate in range(100))
-        memory = replace(TideMemory(), recent=recent, wavers=True)
-        load = likely(a_load(rate_per_s=[1.0] * 3, service_s=[0.2] * 3), memory, FLOW, 15.0)
-        assert load.rate_per_s[:, 0].tolist() == list(range(80, 100))
-        assert likely(a_load(), replace(memory, round_steps=40), FLOW, 15.0) is None
-        assert likely(a_load(), replace(memory, wavers=False), FLOW, 15.0) is None
-
     def test_a_round_of_several_sources_is_one_of_their_sum(self) -> None:
         one_less = [(rate, 9.0 - rate) for rate in self.STEPS * 2]
         assert round_of(one_less, 15.0) == 0  # the sum never changes
         assert round_of([(rate, 1.0) for rate in self.STEPS * 2], 15.0) == len(self.STEPS)
 
     def test_readings_that_were_missed_take_their_time(self) -> None:
-        recent = remembered((), [1.0], 15.0, 15.0)
-        recent = remembered(recent, [2.0], 45.0, 15.0)
+        recent = remembered((), [1.0], 1, 15.0)
+        recent = remembered(recent, [2.0], 3, 15.0)
         assert recent == ((1.0,), (2.0,), (2.0,), (2.0,))
-        assert len(remembered(recent, [3.0], 90_000.0, 15.0)) == 480
+        assert len(remembered(recent, [3.0], 6000, 15.0)) == 480
+
+    @pytest.mark.parametrize(("interval_s", "every_s"), [(15.0, 10.0), (10.0, 15.0), (5.0, 15.0)])
+    def test_a_row_is_as_long_as_an_interval(self, interval_s: float, every_s: float) -> None:
+        flow, memory = Flow(a_setting(monitor_every_s=every_s)), TideMemory()
+        for now_s in np.arange(0.0, 601.0, interval_s).tolist():
+            read = int(flow.read_s(now_s))
+            of_all = {"arrived_in_all": read, "completed_in_all": read}
+            memory = learned(memory, alike(now_s, **of_all), flow, interval_s)
+        assert len(memory.recent) == pytest.approx(600 / interval_s, abs=1)
 
     def test_the_load_to_expect_is_the_highest_until_then(self) -> None:
         rounds = tuple((rate,) for rate in self.STEPS * 2)
@@ -412,6 +429,13 @@ def test_hosts_are_counted_by_first_fit_decreasing(
     ]
     counts = np.array([count for count, _, _ in wanted], dtype=float)
     assert hosts_for(counts, operators, flavor) == _one_by_one(wanted, flavor)
+
+
+@pytest.mark.parametrize(("shared", "places"), [(False, 2), (True, 8)])
+def test_a_place_takes_memory_and_cores(shared: bool, places: int) -> None:
+    operators = [an_operator(name, memory_mb=1000, cpu_cores=1.5) for name in ("O1", "O2")]
+    flavor = HostFlavor(name="x", vcpus=4, memory_mb=8000, cpu_shared=shared)
+    assert places_of(flavor, operators) == places
 
 
 def _one_by_one(wanted: list[tuple[int, float, float]], flavor: HostFlavor) -> int:

@@ -108,13 +108,15 @@ class TestWhatAChangeCosts:
 
     def test_a_host_goes_only_if_what_it_costs_is_more_than_to_move_what_is_there(self) -> None:
         """It costs 13.3 late items/s. Of 20/s pauses of O1, one for a start and one for a stop,
-        make 20 pauses / 200 n / (n - busy) late, with n 2 and busy 0.1: 10.5 or 14.7."""
+        make 20 pauses / 200 n / (n - busy) late, with n 2 and busy 0.1: 10.5 or 14.7.
+        With all of O1 on the host n is 1: 11.1 or 15.6; then O1 starts elsewhere first."""
         hosts = [a_host(), a_host("h2", paid_until_s=3630.0)]
-        running = instances({"h1": "O1 O2 O3", "h2": "O1"})
         known = steady(20.0, work_s=dict.fromkeys(FLOW.names, 5e3))
-        for pause_s, goes in ((50.0, True), (70.0, False)):
-            decided = decide(known, hosts, running, arrived=300, paused_s=pause_s)
-            assert bool(actions_of(decided, ReleaseHost)) == goes
+        for elsewhere in ("O1 O2 O3", "O2 O3"):
+            running = instances({"h1": elsewhere, "h2": "O1"})
+            for pause_s, goes in ((50.0, True), (70.0, False)):
+                decided = decide(known, hosts, running, arrived=300, paused_s=pause_s)
+                assert bool(decided.actions) == goes
 
     LOAD = a_load(rate_per_s=[10.0], service_s=[0.2])
     CALM = a_loss(LOAD, disturbed=0.0, uneven=0.0)

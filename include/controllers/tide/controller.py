@@ -18,7 +18,6 @@ from include.controllers.tide.estimates import (
     TideMemory,
     expected,
     learned,
-    likely,
     load_of,
 )
 from include.controllers.tide.leases import (
@@ -35,7 +34,6 @@ from include.controllers.tide.loss import (
     OVERLOAD,
     UNEVEN,
     WORK_OFF_S,
-    ExpectedLoss,
     Loss,
 )
 from include.controllers.tide.places import Places
@@ -99,10 +97,9 @@ class Tide:
             return memory, plan.decision(Why(Reason.NO_MEASUREMENT, "no operator was read"))
         pauses = self._pauses(load, observation)
         load = replace(load, waiting=pauses.waiting_without)
-        wavering = likely(load, memory, self._flow, self.interval_s)
         start_s = self._start_s + pauses.job_s
         lead_s = start_s + (self.setting.delays.host_boot_s or 0.0)
-        needed = self._needed(wavering or self._soon(load, memory, lead_s), plan, pauses)
+        needed = self._needed(self._soon(load, memory, lead_s), plan, pauses)
         loss = self._loss(self._soon(load, memory, start_s))
         leaving = self._leaving(plan, needed, pauses, loss) if memory.rate_per_s else ()
         staying = {host.host for host in plan.hosts} - set(leaving)
@@ -233,8 +230,7 @@ class Tide:
         )
 
     def _loss(self, load: Load) -> Loss:
-        kind = Loss if load.rate_per_s.ndim == 1 else ExpectedLoss
-        return kind(load, WORK_OFF_S, DISTURBED, UNEVEN, OVERLOAD, AGE_S)
+        return Loss(load, WORK_OFF_S, DISTURBED, UNEVEN, OVERLOAD, AGE_S)
 
     def _soon(self, load: Load, memory: TideMemory, seconds: float) -> Load:
         """The load with the highest rates of the next seconds, if it repeats."""
@@ -272,17 +268,12 @@ class Tide:
         The others that are up suffice, and moving the host's instances costs less than the host.
         """
         staying, leaving = sum(host.up for host in plan.hosts), list[str]()
-        if staying <= max(1, needed):
-            return ()
-        going = [host for host in plan.hosts if self._may_go(host, plan, pauses.job_s)]
-        going.sort(key=lambda host: host.paid_until_s)
-        if not going or not pauses.exist:  # to move what is there costs nothing
-            return tuple(host.host for host in going[: staying - max(1, needed)])
         counts = plan.counts.astype(np.float64)
         of_job = pauses.cost_per_s(loss, counts, pauses.job_s).sum()
-        for host in going:
+        going = [host for host in plan.hosts if self._may_go(host, plan, pauses.job_s)]
+        for host in sorted(going, key=lambda host: host.paid_until_s):
             here = plan.counts_on({host.host})
-            moved = pauses.cost_per_s(loss, counts - here, 2 * pauses.change_s)
+            moved = pauses.cost_per_s(loss, np.maximum(1.0, counts - here), 2 * pauses.change_s)
             cost_per_s = of_job + moved[here > 0].sum() if here.any() else 0.0
             if staying > max(1, needed) and cost_per_s <= self._host_per_s():
                 leaving.append(host.host)

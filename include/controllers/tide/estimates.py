@@ -11,11 +11,9 @@ from numpy.typing import NDArray
 from include.controllers.base import Setting
 from include.controllers.tide.repeats import (
     ROUND_AT_LEAST_S,
-    WAVERING_S,
     ahead,
     remembered,
     round_of,
-    wavers,
 )
 from include.model.observation import Observation, OperatorSample
 
@@ -32,11 +30,11 @@ class TideMemory:
 
     ``work_s`` and ``done``: CPU seconds and completed items, exponentially fading, as is
     ``mean_per_s``. ``recent``: rates of all sources, a row per interval, the latest last. The load
-    repeats after ``round_steps`` rows (0: it does not). It ``wavers`` if the mean of the last
-    minutes predicts better than the last rate. ``counted``: items that arrived and were
-    completed since the run began, if the testbed counts them. ``late`` and ``expected_late``:
-    items, counted and by the loss, exponentially fading. ``serving``: ready instances.
-    ``worked_s``: busy seconds since the run began, if the testbed counts them, with ``job_starts``.
+    repeats after ``round_steps`` rows (0: it does not). ``counted``: items that arrived and were
+    completed since the run began, if the testbed counts them, and the second of that reading.
+    ``late`` and ``expected_late``: items, counted and by the loss, exponentially fading.
+    ``serving``: ready instances. ``worked_s``: busy seconds since the run began, if the testbed
+    counts them.
     """
 
     seen_s: float = -1.0
@@ -45,8 +43,7 @@ class TideMemory:
     mean_per_s: Mapping[str, float] = field(default_factory=dict)
     recent: tuple[tuple[float, ...], ...] = ()
     round_steps: int = 0
-    wavers: bool = False
-    counted: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    counted: Mapping[str, tuple[int, int, float]] = field(default_factory=dict)
     waiting: Mapping[str, float] = field(default_factory=dict)
     work_s: Mapping[str, float] = field(default_factory=dict)
     done: Mapping[str, float] = field(default_factory=dict)
@@ -54,7 +51,6 @@ class TideMemory:
     expected_late: Mapping[str, float] = field(default_factory=dict)
     serving: Mapping[str, int] = field(default_factory=dict)
     worked_s: Mapping[str, float] = field(default_factory=dict)
-    job_starts: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,9 +103,6 @@ class Flow:
         self.downstream: Array = np.array([after[name] for name in self.names], dtype=np.float64)
         """Executions at all operators after it that one of an operator leads to."""
         self.slo_s = np.array([topology.operator[name].slo_ms / 1000 for name in self.names])
-        unread = np.array([source not in self.fed_by for source in self.sources])
-        self._measurable: NDArray[np.bool_] = (self.per_item[:, unread] == 0).all(axis=1)
-        """Operators whose sources all have a measurable rate."""
 
     def read_s(self, now_s: float) -> float:
         """Time of the last reading of the monitor, up to which items are counted."""
@@ -132,10 +125,12 @@ class Flow:
         return rates
 
     def propagated(self, source_per_s: Mapping[str, float]) -> dict[str, float]:
-        """Executions per second of the operators whose sources all have a measurable rate."""
+        """Executions per second of the operators whose sources all have a rate."""
         published = np.array([source_per_s.get(source, 0.0) for source in self.sources])
+        unread = np.array([source not in source_per_s for source in self.sources])
+        known = (self.per_item[:, unread] == 0).all(axis=1)
         rates = self.rates(published[None, :])[0]
-        return {name: float(rates[row]) for name, row in self.row.items() if self._measurable[row]}
+        return {name: float(rates[row]) for name, row in self.row.items() if known[row]}
 
 
 def learned(memory: TideMemory, observation: Observation, flow: Flow, step_s: float) -> TideMemory:
@@ -149,39 +144,40 @@ def learned(memory: TideMemory, observation: Observation, flow: Flow, step_s: fl
         return TideMemory(
             seen_s=observation.now_s,
             waiting=waiting,
-            counted=_counted(observation),
+            counted=_counted(observation, flow.read_s(observation.now_s)),
             worked_s=_worked_s(observation),
-            job_starts=observation.job_starts,
         )
-    since_s = flow.read_s(observation.now_s) - flow.read_s(memory.seen_s)
+    read_s, before_s = flow.read_s(observation.now_s), flow.read_s(memory.seen_s)
+    since_s = read_s - before_s
     if since_s <= 0 or not observation.operators:
         return memory
     keep = 0.5 ** (since_s / HORIZON_S)
-    counted = _counted(observation)
+    counted = _counted(observation, read_s)
     items = {
-        name: _items(sample, counted, memory.counted)
+        name: _items(sample, counted, memory.counted, since_s)
         for name, sample in observation.operators.items()
     }
-    arrived = {name: came / since_s for name, (came, _) in items.items()}
+    arrived = {name: came / seconds for name, (came, _, seconds) in items.items()}
     source_per_s = dict(memory.source_per_s) | flow.source_rates(arrived)
     rate = dict(memory.rate_per_s) | arrived | flow.propagated(source_per_s)
     published = [source_per_s.get(source, 0.0) for source in flow.sources]
-    recent = remembered(memory.recent, published, since_s, step_s)
+    steps = round(read_s / step_s) - round(before_s / step_s)
+    recent = remembered(memory.recent, published, steps, step_s)
     looks_back = observation.now_s // ROUND_AT_LEAST_S > memory.seen_s // ROUND_AT_LEAST_S
-    busy_s, worked_s = _busy_s(observation, since_s), _worked_s(observation)
-    if not memory.work_s or observation.job_starts > memory.job_starts:
-        # Before a first CPU reading, of the run or after a start of the job, which reads it anew.
-        for name in busy_s.keys() - _metered(observation):
-            if name in worked_s:
-                busy_s[name] = max(0.0, worked_s[name] - memory.worked_s.get(name, 0.0))
-            elif not memory.work_s:
-                shortest_ms = min(observation.operators[name].durations_ms, default=0)
-                busy_s[name] = items[name][1] * shortest_ms / 1000
+    in_s = {name: seconds for name, (_, _, seconds) in items.items()}
+    busy_s, worked_s = _busy_s(observation, in_s), _worked_s(observation)
+    metered = _metered(observation)
+    for name in [name for name in busy_s if name not in metered or not busy_s[name]]:
+        if name in worked_s:
+            busy_s[name] = max(0.0, worked_s[name] - memory.worked_s.get(name, 0.0))
+        elif not memory.work_s.get(name):
+            shortest_ms = min(observation.operators[name].durations_ms, default=0)
+            busy_s[name] = items[name][1] * shortest_ms / 1000
     waiting, work_s, done = dict(memory.waiting), dict(memory.work_s), dict(memory.done)
     for name, sample in observation.operators.items():
         waiting[name] = _asking(sample)
         # Of one that has nothing to do, seconds are no work: they would add up while items fade.
-        fades, adds = (keep, 1) if any(items[name]) or sample.waiting_items else (1.0, 0)
+        fades, adds = (keep, 1) if any(items[name][:2]) or sample.waiting_items else (1.0, 0)
         work_s[name] = work_s.get(name, 0.0) * fades + busy_s[name] * adds
         done[name] = done.get(name, 0.0) * fades + items[name][1]
     return replace(
@@ -192,10 +188,8 @@ def learned(memory: TideMemory, observation: Observation, flow: Flow, step_s: fl
         mean_per_s=_mean(memory.mean_per_s, rate, keep),
         recent=recent,
         round_steps=round_of(recent, step_s) if looks_back else memory.round_steps,
-        wavers=wavers(recent, step_s) if looks_back else memory.wavers,
         counted={**memory.counted, **counted},
         worked_s={**memory.worked_s, **worked_s},
-        job_starts=observation.job_starts,
         waiting=waiting,
         work_s=work_s,
         done=done,
@@ -210,12 +204,12 @@ def _asking(sample: OperatorSample) -> float:
     return sample.waiting_items * (1.0 if sample.busy_share is None else sample.busy_share)
 
 
-def _busy_s(observation: Observation, since_s: float) -> dict[str, float]:
-    """Busy seconds by operator, summed over its instances, from their CPU use."""
+def _busy_s(observation: Observation, in_s: Mapping[str, float]) -> dict[str, float]:
+    """Busy seconds by operator, summed over its instances, from their CPU use ``in_s``."""
     busy_s = dict.fromkeys(observation.operators, 0.0)
     for instance in observation.instances.values():
         if instance.cpu_share is not None and instance.operator in busy_s:
-            busy_s[instance.operator] += instance.cpu_share * since_s
+            busy_s[instance.operator] += instance.cpu_share * in_s[instance.operator]
     return busy_s
 
 
@@ -238,10 +232,13 @@ def _worked_s(observation: Observation) -> dict[str, float]:
     }
 
 
-def _counted(observation: Observation) -> dict[str, tuple[int, int]]:
-    """Items that arrived and were completed since the run began, where the testbed counts them."""
+def _counted(observation: Observation, read_s: float) -> dict[str, tuple[int, int, float]]:
+    """Items that arrived and were completed since the run began, where the testbed counts them.
+
+    With the second of the reading.
+    """
     return {
-        name: (sample.arrived_in_all, sample.completed_in_all)
+        name: (sample.arrived_in_all, sample.completed_in_all, read_s)
         for name, sample in observation.operators.items()
         if sample.arrived_in_all is not None and sample.completed_in_all is not None
     }
@@ -249,17 +246,22 @@ def _counted(observation: Observation) -> dict[str, tuple[int, int]]:
 
 def _items(
     sample: OperatorSample,
-    now: Mapping[str, tuple[int, int]],
-    before: Mapping[str, tuple[int, int]],
-) -> tuple[int, int]:
-    """Items that arrived and were completed since this controller's last observation.
+    now: Mapping[str, tuple[int, int, float]],
+    before: Mapping[str, tuple[int, int, float]],
+    since_s: float,
+) -> tuple[int, int, float]:
+    """Items that arrived and were completed since the operator was last read, and seconds since.
 
-    Differences of total counts do not depend on other observers.
+    Differences of total counts do not depend on other observers. Other counts are of ``since_s``.
     """
     name = sample.operator
     if name in now and name in before:
-        return now[name][0] - before[name][0], now[name][1] - before[name][1]
-    return sample.arrived_items, sample.completed_items
+        (arrived, completed, read_s), (arrived_then, completed_then, then_s) = (
+            now[name],
+            before[name],
+        )
+        return arrived - arrived_then, completed - completed_then, read_s - then_s
+    return sample.arrived_items, sample.completed_items, since_s
 
 
 def _mean(before: Mapping[str, float], now: Mapping[str, float], keep: float) -> dict[str, float]:
@@ -268,7 +270,10 @@ def _mean(before: Mapping[str, float], now: Mapping[str, float], keep: float) ->
 
 
 def load_of(memory: TideMemory, flow: Flow) -> Load:
-    """The estimated load. Without completed items an operator's service time is its o_slo."""
+    """The estimated load. Without completed items an operator's service time is its o_slo.
+
+    One whose instances did nothing so far has no load: its service time may be far below o_slo.
+    """
     columns = [
         [remembered.get(name, 0.0) for name in flow.names]
         for remembered in (
@@ -280,6 +285,8 @@ def load_of(memory: TideMemory, flow: Flow) -> Load:
         )
     ]
     rate, mean, waiting, work_s, done = (np.array(column) for column in columns)
+    worked = (done > 0) | (work_s > 0)
+    rate, mean, waiting = (each * worked for each in (rate, mean, waiting))
     measured = (done > 0) & (work_s > 0)
     service_s = np.where(measured, work_s / np.where(measured, done, 1.0), flow.slo_s)
     return Load(rate, service_s, waiting, mean, np.ones_like(rate), np.ones_like(rate))
@@ -292,14 +299,3 @@ def expected(load: Load, memory: TideMemory, flow: Flow, steps: int) -> Load:
         return load
     rates = flow.rates(published).max(axis=0)
     return replace(load, rate_per_s=np.maximum(load.rate_per_s, rates))
-
-
-def likely(load: Load, memory: TideMemory, flow: Flow, step_s: float) -> Load | None:
-    """Equally likely rates if the load wavers: those of the last minutes; else None.
-
-    Shape (rates, operators).
-    """
-    if not memory.wavers or memory.round_steps:
-        return None
-    recent = np.array(memory.recent[-max(1, round(WAVERING_S / step_s)) :], dtype=np.float64)
-    return replace(load, rate_per_s=flow.rates(recent))

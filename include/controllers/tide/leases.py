@@ -18,9 +18,13 @@ AT_ONCE = 16
 
 
 def places_of(flavor: HostFlavor, operators: Sequence[Operator]) -> float:
-    """Instances of mean memory that fit on a host."""
+    """Instances of mean size that fit on a host."""
     mean_mb = sum(op.memory_mb for op in operators) / len(operators)
-    return max(1.0, flavor.capacity.memory_mb // mean_mb)
+    mean_cores = (
+        0.0 if flavor.cpu_shared else sum(op.cpu_cores for op in operators) / len(operators)
+    )
+    room = flavor.capacity
+    return max(1.0, _times(room.memory_mb, room.cpu_cores, mean_mb, mean_cores))
 
 
 def worth_working_off(load: Load, place_per_s: float, lease_s: float) -> Array:
@@ -41,19 +45,19 @@ def instances_worth_leasing(loss: Loss, place_per_s: float, mean_busy: Array) ->
     """Instances by operator that are worth a place at ``place_per_s``, shape (operators,).
 
     At least one each. If an instance completes at least as many items per second as a place costs:
-    the busy instances (with several likely rates, those of the lowest), and more while the gain
-    of another one exceeds the price. Operators with longer service times are not worth hosts for
-    a peak and get ``mean_busy``, waiting items included.
+    the busy instances, and more while the gain of another one exceeds the price. Operators with
+    longer service times are not worth hosts for a peak and get ``mean_busy``, waiting items
+    included.
     """
     load = loss.load
     cheap = load.service_s * place_per_s <= load.counts
     instances = np.maximum(1.0, np.rint(mean_busy))
-    rate_per_s = np.atleast_2d(load.rate_per_s).min(axis=0)
-    least = np.atleast_2d(loss.busy).min(axis=0)
-    busy = np.maximum(1.0, np.ceil(least))
+    busy = np.maximum(1.0, np.ceil(loss.busy))
     # Among hundreds of instances a few more save nothing, so take the optimum in closed form.
     many = loss.hindered(busy) > 1
-    best = least + np.sqrt(load.counts * rate_per_s * loss.hindered(least) / place_per_s)
+    best = loss.busy + np.sqrt(
+        load.counts * load.rate_per_s * loss.hindered(loss.busy) / place_per_s
+    )
     instances[cheap] = np.where(many, np.maximum(busy, np.floor(best)), busy)[cheap]
     rows = np.flatnonzero(cheap)
     while rows.size:

@@ -110,19 +110,19 @@ class Loss:
 
     def share_late(self, instances: Array, rows: Rows = EVERY) -> Array:
         """Share of late items below saturation. Shape as ``instances``."""
-        spare = instances - self.busy[..., rows]
+        spare = instances - self.busy[rows]
         return np.minimum(1.0, self.hindered(instances, rows) / np.maximum(spare, 1e-9))
 
     def late_per_s(self, instances: Array, rows: Rows = EVERY) -> Array:
         """Late items per second. Shape as ``instances``, the last axis being operators ``rows``."""
         rate, service_s, busy = (
-            self.load.rate_per_s[..., rows],
+            self.load.rate_per_s[rows],
             self.load.service_s[rows],
-            self.busy[..., rows],
+            self.busy[rows],
         )
         calm = rate * self.share_late(instances, rows)
         piling = self.overload * (busy - instances) / service_s
-        return self.weight[..., rows] * np.where(instances > busy, calm, rate + piling)
+        return self.weight[rows] * np.where(instances > busy, calm, rate + piling)
 
     def gain(self, instances: Array, rows: Rows = EVERY) -> Array:
         """Late items per second saved by one more instance, or by each of up to LOOKAHEAD.
@@ -139,7 +139,7 @@ class Loss:
         Shape (count, rows).
         """
         ahead: Array = np.arange(count + LOOKAHEAD, dtype=np.float64)[:, None] + instances
-        late = self.late_ahead(ahead, rows)
+        late = self.late_per_s(ahead, rows)
         saved = [(late[:count] - late[k : k + count]) / k for k in range(1, LOOKAHEAD + 1)]
         # Two by two: np.max would copy all of them into one array first.
         gains: Array = np.where(ahead[:count] < 1, FIRST, reduce(np.maximum, saved))
@@ -162,28 +162,7 @@ class Loss:
         late: Array = load.counts * load.rate_per_s * busy_s + later + load.counts * left
         return late
 
-    def late_ahead(self, instances: Array, rows: Rows) -> Array:
-        """:meth:`late_per_s` of many counts of instances."""
-        return self.late_per_s(instances, rows)
-
     def cost(self, instances: Array) -> Array:
         """Late items per second that one instance fewer costs; infinite for the last one."""
         fewer = np.maximum(instances - 1, 1.0)
         return np.where(instances > 1, self.late_per_s(fewer) - self.late_per_s(instances), np.inf)
-
-
-@dataclass(frozen=True)
-class ExpectedLoss(Loss):
-    """Mean over equally likely rates; ``load.rate_per_s``, ``busy``: shape (rates, operators)."""
-
-    def late_per_s(self, instances: Array, rows: Rows = EVERY) -> Array:
-        """Late items per second. Shape as ``instances``, the last axis being operators ``rows``."""
-        each = super().late_per_s(instances[..., None, :], rows)
-        mean: Array = each.mean(axis=-2)
-        return mean
-
-    def late_ahead(self, instances: Array, rows: Rows) -> Array:
-        """Adds up the rates in the same order for any number of operators."""
-        each = super().late_per_s(instances[..., None, :], rows)
-        mean: Array = np.ascontiguousarray(np.swapaxes(each, -1, -2)).mean(axis=-1)
-        return mean

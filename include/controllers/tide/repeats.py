@@ -1,4 +1,4 @@
-"""Detects loads that repeat, their period and the next rates; and loads that waver."""
+"""Detects loads that repeat, their period and the next rates."""
 
 from __future__ import annotations
 
@@ -18,17 +18,12 @@ SURER_THAN_NOW = 0.5
 CLEARLY_BETTER = 0.8
 """A longer period needs an error of at most this share of a shorter one's."""
 MINUTE_S = 60.0
-WAVERING_S = 300.0
-"""Window of the mean that predicts a wavering load better than its current rate."""
-AHEAD_S = 600.0
-"""Horizon of that prediction: a host is leased for at least as long."""
 
 
 def remembered(
-    recent: tuple[tuple[float, ...], ...], rates: Sequence[float], since_s: float, step_s: float
+    recent: tuple[tuple[float, ...], ...], rates: Sequence[float], steps: int, step_s: float
 ) -> tuple[tuple[float, ...], ...]:
-    """Append ``rates`` to ``recent``, once for every step since the last observation."""
-    steps = max(1, round(since_s / step_s))
+    """Append ``rates`` to ``recent``, once for each of the ``steps`` since the last observation."""
     return (*recent, *[tuple(rates)] * steps)[-round(REMEMBERED_S / step_s) :]
 
 
@@ -50,24 +45,6 @@ def round_of(recent: Sequence[Sequence[float]], step_s: float) -> int:
         if off < CLEARLY_BETTER * least_off and off < SURER_THAN_NOW * _off(load, span, minute):
             best_steps, least_off = steps, off
     return best_steps
-
-
-def wavers(recent: Sequence[Sequence[float]], step_s: float) -> bool:
-    """Whether the load jitters, so that its current rate predicts little.
-
-    True if, over an hour or more, the mean of the last minutes predicted the mean of the next
-    ones clearly better than the current rate did.
-    """
-    load = np.array([sum(rates) for rates in recent])
-    before, after = max(1, round(WAVERING_S / step_s)), max(1, round(AHEAD_S / step_s))
-    if len(load) < round(3600.0 / step_s):
-        return False
-    so_far = np.concatenate([[0.0], np.cumsum(load)])
-    at = np.arange(before, len(load) - after + 1)
-    came = (so_far[at + after] - so_far[at]) / after
-    mean = (so_far[at] - so_far[at - before]) / before
-    off, off_by_now = (float(np.abs(forecast - came).mean()) for forecast in (mean, load[at - 1]))
-    return off < CLEARLY_BETTER * off_by_now
 
 
 def ahead(recent: Sequence[Sequence[float]], round_steps: int, steps: int) -> NDArray[np.float64]:
