@@ -6,9 +6,9 @@ as the paper prints it. A figure that is not known raises NotKnown.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from itertools import pairwise
+from itertools import combinations, pairwise
 from statistics import fmean
 
 from include.model.compliance import LEVEL_NAMES
@@ -164,31 +164,32 @@ def _no_hosts_after_80(metrics: PeerjMetrics, pattern: str) -> Answer:
     return max(hosts) <= hosts[0], f"minute 80 {hosts[0]:.1f}, highest after {max(hosts):.1f}"
 
 
-def _off(metrics: PeerjMetrics, pattern: str, others: Sequence[str]) -> tuple[int, str]:
-    """By how many printed points the compliance is off that on others at most, and where."""
+def _off(metrics: PeerjMetrics, pairs: Iterable[tuple[str, str]]) -> tuple[int, str]:
+    """By how many printed points the compliance of two patterns differs at most, and where."""
     off = {
-        (other, policy, level, btu): abs(
+        (pattern, other, policy, level, btu): abs(
             metrics.compliance(pattern, policy, level, btu)
             - metrics.compliance(other, policy, level, btu)
         )
-        for other in others
+        for pattern, other in pairs
         for policy in ("btu", "threshold")
         for level in LEVEL_NAMES
         for btu in BTUS
     }
     most = max(off, key=lambda key: off[key])
-    other, policy, level, btu = most
-    where = f"{policy}, {_SHORT[level]}, BTU{btu:g}, against {other}"
+    pattern, other, policy, level, btu = most
+    where = f"{policy}, {_SHORT[level]}, BTU{btu:g}, {pattern} and {other}"
     return off[most], f"at most {off[most]:g} points ({where})"
 
 
 def _like_stepwise(metrics: PeerjMetrics, pattern: str) -> Answer:
-    off, where = _off(metrics, pattern, ["stepwise"])
+    off, where = _off(metrics, [(pattern, "stepwise")])
     return off < 3, where
 
 
-def _same_everywhere(metrics: PeerjMetrics, pattern: str) -> Answer:
-    off, where = _off(metrics, pattern, [other for other in patterns() if other != pattern])
+def _same_everywhere(metrics: PeerjMetrics, _: str) -> Answer:
+    """Of all patterns: every two once."""
+    off, where = _off(metrics, combinations(patterns(), 2))
     return off <= 3, where
 
 

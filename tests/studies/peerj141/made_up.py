@@ -44,7 +44,7 @@ def cells() -> dict[tuple[str, str, float, str], float]:
 
 def instances(pattern: str, policy: str, btu: float, minute: float) -> float:
     follows = 1.0 if policy == "threshold" or btu == 10 else 0.4 - btu / 300
-    if pattern == "random_walk_2":
+    if (pattern, policy) == ("random_walk_2", "btu"):
         follows *= 2
     grows = minute / 6 if minute < 60 else (minute - 60) / 6
     return 20 + follows * level(minute) + grows * (policy == "btu") * (btu / 60)
