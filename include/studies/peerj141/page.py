@@ -93,12 +93,11 @@ def sections(
     judgement, missed = tables["judgement"], shortfalls(tables["judgement"])
     cells = [_beside(row) for row in tables["verdict"]]
     moved = [_without_key(row) for row in tables["drift"] if row["state"] != "same"]
-    best = f"Of the BTU-based controllers {best_controller(errors)} is closer to the paper."
     return [
         PageSection(
             name="cells",
             title="Which policy, at what cost",
-            text=[POLICY, best],
+            text=[POLICY],
             figures={"": draw_tradeoff(tables["cells"], list(_published_rows()), patterns())},
             rows=list(_policies(tables["cells"])),
             folded=True,
@@ -159,18 +158,6 @@ def sections(
             rows=moved[:_MOST_DRIFT],
         ),
     ]
-
-
-def best_controller(errors: Rows) -> str:
-    """The BTU-based controller that is closest to the paper, by the mean of its mean errors."""
-
-    def distance(controller: str) -> float:
-        of_controller = [
-            row["mean_absolute_error"] for row in errors if row["controller"] == controller
-        ]
-        return fmean(of_controller) if of_controller else float("inf")
-
-    return min((name for name in controllers() if approach_of(name) == "btu"), key=distance)
 
 
 def policy(controller: str, btu_min: float | None) -> str:
