@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -146,16 +147,22 @@ def starts_s_of(taken: dict[str, Any]) -> list[float]:
 
 
 @pytest.mark.parametrize("of_operator", [{}, {"operator_pause_s": {"O1": 3.0}}])
-def test_state_moves_before_an_instance_is_ready_and_after_one_is_stopped(of_operator):
+@pytest.mark.parametrize(
+    ("start_s", "begin_s"), [(1.5, [11.5, 11.5, 11.9]), (0.0, [10.0, 10.0, 10.4, 10.4])]
+)
+def test_state_moves_before_an_instance_is_ready_and_after_one_is_stopped(
+    of_operator, start_s, begin_s
+):
     usual_s = 60.0 if of_operator else 3.0
     testbed = a_testbed(pause_on_start_s=usual_s, pause_on_stop_s=usual_s, **of_operator)
-    apply_at(testbed, 1.5, StartInstance("O1", "host-1"))  # ready at 11.5
+    apply_at(testbed, start_s, StartInstance("O1", "host-1"))  # ready 10 s later
     apply_at(testbed, 20.5, StopInstance("O1-2"))
     testbed.advance_to(30.0)
     started_s = starts_s(testbed)
     # An item a second; two instances catch up with what has waited for 3 s at once.
-    assert started_s[:9] == [float(i) for i in range(9)]
-    assert [t for t in started_s if 9 <= t < 12] == [11.5, 11.5, 11.9]
+    before = ceil(start_s + 7)
+    assert started_s[:before] == [float(i) for i in range(before)]
+    assert [t for t in started_s if before <= t < start_s + 10.5] == begin_s
     assert [t for t in started_s if 20.5 <= t < 24.5] == [23.5, 23.9, 24.3]
 
 

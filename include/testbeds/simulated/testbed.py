@@ -30,6 +30,8 @@ class SimulatedTestbed(VirtualTestbed):
     network: QueueingNetwork = field(init=False)
     job: WholeJob | None = None
     """Where instances come and go all at once."""
+    deploying: bool = False
+    """Whether what starts is there from the beginning, and pauses nothing."""
 
     def build(self) -> None:
         config = self.config
@@ -148,7 +150,9 @@ class SimulatedTestbed(VirtualTestbed):
     # --------------------------------------------------------------- control
 
     def deploy(self, decision: Decision) -> tuple[Outcome, ...]:
+        self.deploying = True
         outcomes = VirtualTestbed.deploy(self, decision)
+        self.deploying = False
         self.network.begin()
         if self.job:
             self.job.begin()
@@ -189,7 +193,7 @@ class SimulatedTestbed(VirtualTestbed):
         ready_us = LATER_US if waits else instance.ready_us
         self.network.add_server(instance.row, instance.number, host.number, ready_us)
         pause_us = self._pause_us(operator, self.cloud.calibration.pause_on_start_s)
-        if self.now_us and not self.job:
+        if not (self.deploying or self.job):
             self._pause(instance, max(self.now_us, instance.ready_us - pause_us), instance.ready_us)
         self.cloud.log(self.now_us, activity, operator, instance.name, host.name)
         return instance
