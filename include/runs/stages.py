@@ -101,7 +101,7 @@ def _provision(spec: RunSpec, root: Path, by: DagRun) -> str:
             )
         forget(spec, root)
         found = f"{found}: {damage}"
-    if stored is Stored.BEGUN and _is_given_back(run, store):
+    if stored is Stored.CUT_OFF or (stored is Stored.BEGUN and _is_given_back(run, store)):
         forget(spec, root)
     mark_code(store, spec)
     if stored is not Stored.COMPLETE:

@@ -30,6 +30,7 @@ class Stored(StrEnum):
     NOTHING = "nothing was stored"
     COMPLETE = "stored complete, by this code"
     BEGUN = "interrupted before, goes on from its last window"
+    CUT_OFF = "measured anew, what was stored was cut off before its inputs"
     OTHER_CODE = "measured anew, what was stored is of other code"
     OTHER_INPUTS = "stored with other inputs"
     DAMAGED = "measured anew, what was stored is damaged"
@@ -39,6 +40,9 @@ def find_stored(run: Run, store: RunStore) -> Stored:
     """Look at the folder of the run, at nothing else. Never raises for what is damaged."""
     if not store.home.is_dir():
         return Stored.NOTHING
+    inputs_or_results = _mark(store), store.run_json, store.manifest
+    if not any(path.exists() for path in inputs_or_results):  # as where the disk was full
+        return Stored.CUT_OFF
     if not is_of_this_code(store):
         return Stored.OTHER_CODE
     inputs = store.run_json.read_bytes() if store.run_json.is_file() else None

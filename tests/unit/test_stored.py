@@ -116,6 +116,14 @@ def test_a_run_stored_before_code_was_marked_is_of_other_code(root):
     assert stages.stored_state(SPEC, root) is Stored.OTHER_CODE
 
 
+def test_a_run_that_was_cut_off_before_its_inputs_is_not_of_other_code(root):
+    before, store = digests(root), stages.store_of(SPEC, root)
+    for path in (store.home / "code.json", store.run_json, store.manifest):
+        path.unlink()
+    assert measure(root).stored == Stored.CUT_OFF
+    assert digests(root) == before
+
+
 def test_windows_of_other_code_are_never_gone_on_from(root, change_code):
     store = stages.store_of(SPEC, root)
     store.commit(1).unlink()
