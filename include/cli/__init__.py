@@ -26,7 +26,7 @@ from include.cli import (
     service,
     testbeds,
 )  # fmt: skip
-from include.cli.options import find_modules_in
+from include.cli.options import NoEmptyPaths, find_modules_in
 from include.model.errors import TidebenchError
 
 # Looking for plug-ins that nobody has takes pydantic longer than checking a spec.
@@ -61,7 +61,7 @@ COMMANDS = {
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode="markdown")
 for _heading, _functions in COMMANDS.items():
     for _function in _functions:
-        app.command(rich_help_panel=_heading)(_function)
+        app.command(cls=NoEmptyPaths, rich_help_panel=_heading)(_function)
 
 
 def _say_version(asked: bool) -> None:

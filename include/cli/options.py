@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from include.model.errors import SpecError
 
@@ -30,6 +31,22 @@ Prices = Annotated[str, typer.Option(help="A price book, by name or file.")]
 Objective = Annotated[str, typer.Option(help="Such as 'latency p95 < 2 s'.")]
 OBJECTIVE, PRICES = "latency p95 < 2 s", "per_second"
 DEFAULT_ROOT = Path(__file__).resolve().parents[2] / "var"
+
+
+class NoEmptyPaths(TyperCommand):
+    """A command that takes no empty argument or path, such as an unset variable in quotes: the
+    path would be the current folder."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        given = self.make_parser(ctx).parse_args(args=[*args])[0]
+        left = super().parse_args(ctx, args)
+        for param in self.get_params(ctx):
+            name = param.name or ""
+            raw = given.get(name)
+            is_path = param.param_type_name == "argument" or isinstance(ctx.params.get(name), Path)
+            if is_path and (raw == "" or (isinstance(raw, list | tuple) and "" in raw)):
+                raise SpecError(name, ["it is empty; name what is meant"])
+        return left
 
 
 def results_folder(name: str, help_text: str) -> Any:

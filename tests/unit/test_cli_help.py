@@ -57,6 +57,21 @@ def test_a_path_that_is_too_long_is_told(
 
 @pytest.mark.parametrize(
     "words",
+    [
+        ("report", ""),
+        ("remove", "", "a"),
+        ("figure", "mine", "", "--out", "a.svg"),
+        ("figure", "mine", "--out", ""),
+        ("crate", "mine", "--out="),
+        ("run", ""),
+    ],
+)
+def test_an_empty_path_is_not_the_current_folder(words: tuple[str, ...]) -> None:
+    assert "it is empty" in refused(*words)
+
+
+@pytest.mark.parametrize(
+    "words",
     [("report",), ("figure", "--out", "a.svg"), ("crate", "--out", "a.zip"), ("copy", "s3://b/a")],
 )
 def test_a_folder_that_is_not_there_is_named_as_such(
