@@ -150,6 +150,8 @@ class ChangeHistory:
             # That the way back comes up does not make up for what it took back.
             return history if named[0].back else replace(history, failures=0, failed=None)
         if entry.kind in (NOT_UP, NOT_TAKEN):
+            if named[0].state == NOT_UP:
+                return history  # the same failure, of a job that runs by now
             return replace(history, failures=self.failures + 1, failed=entry.at)
         return history
 
@@ -216,7 +218,9 @@ def _ends(
     runs = {name: reading.instances.get(name) for name in change.asks}
     if reading.running and runs == change.asks:
         return [_of(change, UP, now)]  # also late, as where Flink rescales at a checkpoint
-    if waits and now.since(change.taken or change.at) > limits.up_within_s:
+    # Down no more: what runs on without all of them may restart, and keeps what it has.
+    runs_on = change.down and reading.running and reading.ran_s >= RUNS_ON_S
+    if runs_on or (waits and now.since(change.taken or change.at) > limits.up_within_s):
         # One that comes and goes is down, too, when it is there just now.
         down = not reading.running or 0 < reading.ran_s < RUNS_ON_S
         about = {"id": change.id, "asks": change.asks, "runs": runs, "down": down}

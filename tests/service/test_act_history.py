@@ -32,6 +32,18 @@ def test_a_change_that_does_not_run_in_time_did_not_come_up_and_the_wait_begins(
     again = replace(operator("parse", 3, asked=4), idle_s=3 * 20.0)
     [flaps] = news(taken, replace(short, operators=(again, STORE)), limits_of(), moment())
     assert flaps.about["down"], "it has run for 20 s"
+    was_down = taken.after(down)
+    for ran_s, told in ((59.0, []), (60.0, [{"id": "c1", "asks": {"parse": 4}}])):
+        runs = replace(operator("parse", 3, asked=4), idle_s=3 * ran_s)
+        runs_on = replace(short, operators=(runs, STORE))
+        said = news(was_down, runs_on, limits_of(), moment(70))
+        assert [entry.about for entry in said] == [
+            {**about, "runs": {"parse": 3}, "down": False} for about in told
+        ]
+    after = was_down.after(said[0])
+    assert not after.last.down, "it restarts with what runs, and is not taken back"
+    assert (after.failures, after.failed) == (1, moment())
+    assert news(after, runs_on, limits_of(), moment(80)) == []
     assert kinds(taken, short, moment(-1)) == []  # 100 s are not over
     after = taken.after(entry)
     assert (after.failures, after.failed, after.pending) == (1, moment(), None)
