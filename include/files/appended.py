@@ -64,7 +64,10 @@ class AppendedRows:
         size = os.fstat(self._file).st_size
         tail = os.pread(self._file, 65536, max(0, size - 65536))
         if tail and not tail.endswith(b"\n"):
-            os.ftruncate(self._file, size - len(tail) + tail.rfind(b"\n") + 1)
+            try:
+                os.ftruncate(self._file, size - len(tail) + tail.rfind(b"\n") + 1)
+            except OSError as error:
+                raise self._not_written(error) from error
 
     def _require_columns(self) -> None:
         header = csv_text(self._columns, ()).encode()
@@ -77,6 +80,7 @@ class AppendedRows:
 
     def _write(self, content: bytes) -> None:
         """All of it or nothing. Raises SetupError."""
+        self._cut_torn_row()  # what could not be cut off when it was torn
         size = os.fstat(self._file).st_size
         try:
             written = os.write(self._file, content)

@@ -337,6 +337,25 @@ def test_a_full_disk_leaves_whole_rows(tmp_path: Path) -> None:
     rows.close()
 
 
+def test_a_row_that_could_not_be_cut_off_is_cut_off_before_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = os.write
+
+    def refused(*_: object) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    with closing(AppendedRows(tmp_path / "rows.csv", ("a", "b"))) as rows:
+        with monkeypatch.context() as full:
+            full.setattr("os.write", lambda file, content: whole(file, content[:2]))
+            full.setattr("os.ftruncate", refused)
+            for _ in range(2):
+                with pytest.raises(SetupError, match="cannot be written"):
+                    rows.append([(1, 2)])
+        rows.append([(3, 4)])
+    assert (tmp_path / "rows.csv").read_text() == "a,b\n3,4\n"
+
+
 def test_a_file_system_that_turns_read_only_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
