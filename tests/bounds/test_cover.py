@@ -137,6 +137,17 @@ def test_an_engine_that_places_by_slots_needs_no_more_hosts_than_slots_do() -> N
     assert demand_of(resolve(replace(run.spec, **flink))).slots == 7
 
 
+@pytest.mark.parametrize(("work", "slower"), [("own", 1.0), ("burn", 1 / 0.35)])
+def test_a_host_with_less_than_a_core_works_slower(work: str, slower: float) -> None:
+    live = {"topology": "manufacturing_live", "testbed": "docker", "flavor": "live-third-cpu-1gb"}
+    run = resolve(spec("constant", duration_min=10, calibration="manufacturing_burnt", **live))
+    run = replace(run, calibration={**run.calibration, "work": work})
+    demand = demand_of(run)
+    seconds = demand.work_s.sum(axis=0) * 1000 / slower
+    nodes = run.topology.flow_order
+    assert seconds.tolist() == pytest.approx([run.calibration["service_ms"][n] for n in nodes])
+
+
 def test_demand_is_what_the_edges_say() -> None:
     run = resolve(spec("constant", pattern_options={"level": 4}, duration_min=10))
     demand = demand_of(run)

@@ -65,10 +65,11 @@ def demand_of(run: Run) -> Demand:
     topology = run.topology
     nodes = {name: place for place, name in enumerate(topology.flow_order)}
     operators = {name: place for place, name in enumerate(topology.operator_names)}
+    cores = _cores_of_one(run)
     work_s = np.zeros((len(operators), len(nodes)))
     for name, place in nodes.items():
         runs_in = topology.operator[name].runs_in or name
-        work_s[operators[runs_in], place] = run.calibration["service_ms"][name] / 1000
+        work_s[operators[runs_in], place] = run.calibration["service_ms"][name] / 1000 / cores
     inside = np.zeros((len(nodes), len(nodes)))
     from_source = np.zeros((len(nodes), len(topology.sources)))
     sources = {source.name: place for place, source in enumerate(topology.sources)}
@@ -87,10 +88,16 @@ def demand_of(run: Run) -> Demand:
     owners = [topology.operator[name] for name in operators]
     # On ``simulated`` instances slow down only where more cores are reserved than a host has.
     reserves, slots = run.spec.testbed == "simulated", _slots_of(run)
-    busy_cores = np.array([op.cpu_cores if reserves else 1.0 for op in owners])
+    busy_cores = np.array([op.cpu_cores if reserves else cores for op in owners])
     if slots:
         busy_cores[:] = 0.0
     return Demand(owners, work_s, outside, inside, peak_per_s, STEP_S, busy_cores, slots)
+
+
+def _cores_of_one(run: Run) -> float:
+    """Cores that a busy instance gets: below one on a host that has no more, if it needs them."""
+    shares = run.spec.testbed == "flow" and run.flavor.cpu_shared
+    return min(1.0, run.flavor.vcpus) if shares or run.calibration.get("work") == "burn" else 1.0
 
 
 def _slots_of(run: Run) -> int:
