@@ -124,13 +124,13 @@ class Loss:
         piling = self.overload * (busy - instances) / service_s
         return self.weight[rows] * np.where(instances > busy, calm, rate + piling)
 
-    def gain(self, instances: Array, rows: Rows = EVERY) -> Array:
+    def gain(self, instances: Array) -> Array:
         """Late items per second saved by one more instance, or by each of up to LOOKAHEAD.
 
-        FIRST for an operator without instances. Shape as ``instances``; last axis is ``rows``.
+        FIRST for an operator without instances. Shape as ``instances``.
         """
         more = np.arange(1.0, LOOKAHEAD + 1).reshape(-1, *[1] * instances.ndim)
-        saved = self.late_per_s(instances, rows) - self.late_per_s(instances + more, rows)
+        saved = self.late_per_s(instances) - self.late_per_s(instances + more)
         return np.where(instances < 1, FIRST, (saved / more).max(axis=0))
 
     def gains(self, instances: Array, count: int, rows: Rows = EVERY) -> Array:
