@@ -38,13 +38,13 @@ class NoEmptyPaths(TyperCommand):
     path would be the current folder."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        given = self.make_parser(ctx).parse_args(args=[*args])[0]
+        words = self.make_parser(ctx).parse_args(args=[*args])[0]  # before "" becomes the path "."
         left = super().parse_args(ctx, args)
         for param in self.get_params(ctx):
             name = param.name or ""
-            raw = given.get(name)
+            word = words.get(name)
             is_path = param.param_type_name == "argument" or isinstance(ctx.params.get(name), Path)
-            if is_path and (raw == "" or (isinstance(raw, list | tuple) and "" in raw)):
+            if is_path and (word == "" or (isinstance(word, list | tuple) and "" in word)):
                 raise SpecError(name, ["it is empty; name what is meant"])
         return left
 

@@ -121,8 +121,10 @@ class TestWhatItKnows:
         for now_s in (15.0, 30.0, 45.0, 90.0):
             of_all = {"arrived_in_all": 10 * int(now_s), "completed_in_all": 10 * int(now_s)}
             observation = alike(now_s, 0.5, **of_all)
-            read = {k: v for k, v in observation.operators.items() if (k, now_s) != ("O2", 45.0)}
-            memory = learned(memory, replace(observation, operators=read), FLOW, 15.0)
+            seen = dict(observation.operators)
+            if now_s == 45.0:
+                del seen["O2"]
+            memory = learned(memory, replace(observation, operators=seen), FLOW, 15.0)
         assert memory.rate_per_s["O2"] == 10.0
         assert load_of(memory, FLOW).service_s[FLOW.row["O2"]] == pytest.approx(0.05)
 
@@ -385,8 +387,8 @@ class TestLoadsThatRepeat:
     def test_a_row_is_as_long_as_an_interval(self, interval_s: float, every_s: float) -> None:
         flow, memory = Flow(a_setting(monitor_every_s=every_s)), TideMemory()
         for now_s in np.arange(0.0, 601.0, interval_s).tolist():
-            read = int(flow.read_s(now_s))
-            of_all = {"arrived_in_all": read, "completed_in_all": read}
+            items = int(flow.read_s(now_s))
+            of_all = {"arrived_in_all": items, "completed_in_all": items}
             memory = learned(memory, alike(now_s, **of_all), flow, interval_s)
         assert len(memory.recent) == pytest.approx(600 / interval_s, abs=1)
 

@@ -128,9 +128,9 @@ class Flow:
         """Executions per second of the operators whose sources all have a rate."""
         published = np.array([source_per_s.get(source, 0.0) for source in self.sources])
         unread = np.array([source not in source_per_s for source in self.sources])
-        known = (self.per_item[:, unread] == 0).all(axis=1)
+        has_rate = (self.per_item[:, unread] == 0).all(axis=1)
         rates = self.rates(published[None, :])[0]
-        return {name: float(rates[row]) for name, row in self.row.items() if known[row]}
+        return {name: float(rates[row]) for name, row in self.row.items() if has_rate[row]}
 
 
 def learned(memory: TideMemory, observation: Observation, flow: Flow, step_s: float) -> TideMemory:
