@@ -116,11 +116,6 @@ class Plan:
         return self.free.place
 
     @property
-    def leaving(self) -> list[str]:
-        """Hosts being released already or by this plan."""
-        return [name for name in self._observation.hosts if name not in self.free]
-
-    @property
     def operator_names(self) -> tuple[str, ...]:
         return tuple(self._place)
 
@@ -140,9 +135,14 @@ class Plan:
                 left = left.more(self.operator(instance.operator))
         return left
 
+    @property
+    def may_lease(self) -> bool:
+        """Whether the limit of the run allows another host; those that leave count, too."""
+        return len(self._observation.hosts) + self._orders < self._setting.max_hosts
+
     def fits_an_empty_host(self, op: Operator) -> bool:
         """Whether another host may be leased and would hold an instance of the operator."""
-        return len(self.free) < self._setting.max_hosts and self._setting.flavor.capacity.fits(op)
+        return self.may_lease and self._setting.flavor.capacity.fits(op)
 
     def first_fit(self, op: Operator) -> str | None:
         """The first host with room, or None; where instances share the CPU, the emptiest.

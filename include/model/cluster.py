@@ -31,7 +31,8 @@ class PlannedCluster:
     """An observed cluster after the actions that were applied to it, one after the other.
 
     A stopped instance gives its room back at once, one that serves until its copy is ready does
-    not. What a decision starts or leases, it cannot stop, move or give back itself.
+    not. A host that is given back counts as leased until it is gone. What a decision starts or
+    leases, it cannot stop, move or give back itself.
     """
 
     observed: Observation
@@ -111,7 +112,7 @@ class PlannedCluster:
     def _lease(self, action: LeaseHost) -> Iterator[str]:
         if action.flavor != self.flavor.name:
             yield f"the run leases flavor {self.flavor.name}, not {action.flavor}"
-        elif len(self.hosts) + len(self.ordered) >= self.max_hosts:
+        elif len(self.observed.hosts) + len(self.ordered) >= self.max_hosts:
             yield f"all {self.max_hosts} hosts of the run are leased"
         elif action.handle in self.left:
             yield f"the handle {action.handle} is taken"

@@ -8,6 +8,7 @@ import pytest
 
 from include.controllers.plan import Plan
 from include.model.decision import (
+    LeaseHost,
     MigrateInstance,
     Reason,
     StartInstance,
@@ -113,14 +114,21 @@ def test_a_lease_is_prolonged_by_the_btus_that_have_begun(left_s: float, btus: i
     assert btus_to_pay(600.0 + left_s, 600.0, 60.0) == btus
 
 
-def test_it_says_what_it_has_started_and_which_hosts_leave() -> None:
-    hosts = [a_host("h1"), a_host("h2", releasing=True), a_host("h3"), a_host("h4")]
-    plan = a_plan(hosts=hosts)
+def test_it_says_what_it_has_started() -> None:
+    plan = a_plan(hosts=[a_host("h1")])
     plan.start("O1", "h1", why("needed"))
-    plan.release(plan.hosts[-1], why("empty"))
-    plan.prolong(plan.hosts[-1], why("kept"))
     assert plan.started == {"O1"}
-    assert plan.leaving == ["h2", "h4"]
+
+
+@pytest.mark.parametrize(("limit", "leases"), [(3, 0), (4, 0), (5, 1)])
+def test_hosts_that_leave_count_against_the_limit(limit: int, leases: int) -> None:
+    """One leaves since a decision before, one by this plan."""
+    hosts = [a_host("h1"), a_host("h2", releasing=True), a_host("h3"), a_host("h4")]
+    plan = Plan(a_setting(max_hosts=limit), an_observation(hosts=hosts))
+    plan.release(plan.hosts[-1], why("empty"))
+    while plan.may_lease:
+        plan.lease(why("needed"))
+    assert plan.steps_of(LeaseHost) == leases
 
 
 @pytest.mark.parametrize("cpu_shared", [False, True])

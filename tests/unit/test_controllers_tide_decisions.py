@@ -311,6 +311,15 @@ class TestLeases:
             ReleaseHost("h1"),
         ]
 
+    @pytest.mark.parametrize(("limit", "leases"), [(3, 0), (4, 1)])
+    def test_hosts_that_drain_leave_no_room_for_others(self, limit: int, leases: int) -> None:
+        hosts = [a_host(), a_host("h2", releasing=True), a_host("h3", releasing=True)]
+        running = instances({"h1": "O1 O2 O3 O3", "h2": "O1"})
+        decided = decide(
+            steady(4.0), hosts, running, arrived=60, setting=a_setting(max_hosts=limit)
+        )
+        assert len(actions_of(decided, LeaseHost)) == leases
+
     @pytest.mark.parametrize("up", [True, False])
     def test_a_host_that_boots_replaces_none(self, up: bool) -> None:
         """Two are needed; the one whose BTU ends goes if there are two others that are up."""

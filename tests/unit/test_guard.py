@@ -76,6 +76,17 @@ def test_a_full_host_takes_no_more():
     assert "h2 has no room for O1: 2.00 cores and 0 MB left" in too_much
 
 
+@pytest.mark.parametrize("releasing", [True, False])
+def test_a_host_that_is_given_back_counts_until_it_is_gone(releasing):
+    hosts = [a_host("h1"), a_host("h2", releasing=releasing)]
+    actions = [] if releasing else [ReleaseHost("h2")]
+    setting = a_setting(a_topology("O1"), max_hosts=2)
+    checked = check(
+        decision(*actions, LeaseHost(SMALL.name, "new")), an_observation(hosts=hosts), setting
+    )
+    assert "all 2 hosts of the run are leased" in checked[-1][1]
+
+
 def test_a_handle_is_a_host_for_later_steps():
     assert refusals(LeaseHost(SMALL.name, "new"), StartInstance("O1", "new")) == ["", ""]
     assert "is not a leased host" in refusals(StartInstance("O1", "new"))[0]

@@ -113,7 +113,7 @@ class Tide:
         ]
         tried = plan.copy() if pauses.exist else plan
         sentence = f"{needed} hosts are worth their price, {len(staying)} stay"
-        while len(staying) < min(needed, self.setting.max_hosts):
+        while len(staying) < needed and tried.may_lease:
             staying.add(tried.lease(Why(Reason.NO_CAPACITY, sentence)))
         if pauses.of_operators:
             among = observation.operators
