@@ -109,18 +109,6 @@ def test_a_wrong_parameter_is_reported_before_anything_is_provisioned() -> None:
         resolve(controller="btuu")
 
 
-def test_everything_wrong_with_a_form_of_advice_is_told_before_anything_is_kept(
-    data_root: Path, tmp_path: Path
-) -> None:
-    from tidebench.advice import ResolveAdvice
-
-    params = {"name": "mine", "recording": str(tmp_path / "no.csv"), "objective": "soon"}
-    with fails_for_good(match="cannot read 'soon'") as refused:
-        execute(ResolveAdvice(task_id="resolve_advice"), params=params)
-    assert "there is no file" in str(refused.value)
-    assert not list(data_root.iterdir())
-
-
 @pytest.fixture
 def deployed(data_root: Path) -> RunSpec:
     """A run of one window of a day, ready for it."""

@@ -69,16 +69,6 @@ def test_a_crash_loses_nothing_and_counts_nothing_twice(here, crashes):
     check_nothing_lost(here)
 
 
-def test_items_that_come_twice_count_once_at_the_sink(here):
-    here.publish("work", "S", bodies(200))
-    here.publish("work", "S", bodies(100))  # a source that crashed and sent them again
-    start_topology(here, instances=1)
-    wait_until(
-        lambda: int(here.redis.hget(f"{here.run}:repeated", "O8") or 0) == 100, "100 repetitions"
-    )
-    assert counted(here, "O8", "S>work") == 200
-
-
 def test_an_item_handed_out_again_makes_the_same_item(here):
     here.publish("work", "S", bodies(40))
     settings = {"targets": ["O8"], "service_ms": 20, "sample_every_items": 0}

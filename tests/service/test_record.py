@@ -259,12 +259,6 @@ def test_what_a_kill_leaves_of_the_first_file_is_nothing_else(tmp_path: Path, wo
     assert read_json(tmp_path / "recording.json")["job"] == "orders"
 
 
-def test_half_a_header_stays_nowhere(tmp_path: Path) -> None:
-    with no_file_above(3), pytest.raises(SetupError, match="cannot be written"):
-        AppendedRows(tmp_path / "rows.csv", ("a", "b", "c"))
-    assert (tmp_path / "rows.csv").read_bytes() == b""
-
-
 def test_two_do_not_write_into_one_folder(tmp_path: Path) -> None:
     with (
         alone_in(tmp_path, "records"),
@@ -354,19 +348,6 @@ def test_a_row_that_could_not_be_cut_off_is_cut_off_before_the_next(
                     rows.append([(1, 2)])
         rows.append([(3, 4)])
     assert (tmp_path / "rows.csv").read_text() == "a,b\n3,4\n"
-
-
-def test_a_file_system_that_turns_read_only_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def refused(*_: object) -> None:
-        raise OSError(errno.EROFS, "Read-only file system")
-
-    with closing(AppendedRows(tmp_path / "rows.csv", ("a", "b"))) as rows:
-        monkeypatch.setattr("os.write", refused)
-        monkeypatch.setattr("os.ftruncate", refused)
-        with pytest.raises(SetupError, match="Read-only file system"):
-            rows.append([(1, "x")])
 
 
 def test_what_a_full_disk_kept_out_is_written_once_there_is_room(
