@@ -232,7 +232,7 @@ def test_the_longer_the_pauses_the_fewer_changes(
     folder = Path(include.__file__).parent / "workloads/manufacturing/calibrations/virtual"
     usual = (folder / f"{of}.yaml").read_text().partition("\nrescale:")[0]
     made = []
-    for pause_s in (0, 5, 15, 30, 60):
+    for pause_s in (0, 15, 60):
         paused = tmp_path / f"pause_{pause_s}.yaml"
         paused.write_text(f"{usual}\n{pause.format(pause_s)}\n")
         made.append(sum(changes_under(paused, seed, *counted) for seed in seeds))
