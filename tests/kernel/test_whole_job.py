@@ -143,6 +143,7 @@ def test_a_hot_phase_slows_what_shares_a_cpu_once_more() -> None:
     assert set(speeds.tolist()) == {250}
     testbed.advance_to(20)
     assert set(speeds.tolist()) == {500}
+    assert testbed.observe().hosts["host-1"].cpu_share == 1.0  # of four cores, though eight are due
 
 
 def test_the_hot_phase_ends_with_the_next_rescale() -> None:

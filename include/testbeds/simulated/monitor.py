@@ -141,9 +141,8 @@ class SimulatedMonitor(VirtualMonitor):
         place = _places(which * numbers + host, which_up * numbers + up)
         host_cpu = np.bincount(place, cpu * cores, size)[:-1] / self.host.cpu_cores
         host_memory = np.bincount(place, memory_mb, size)[:-1] / self.host.memory_mb
-        host_cpu, host_memory = host_cpu.round(4), host_memory.round(4)
-        if self.packs:  # where work waits a meter shows no more than all
-            host_cpu = np.minimum(host_cpu, 1.0)
+        # Where hosts promise more cores than they have, a meter shows no more than all.
+        host_cpu, host_memory = np.minimum(host_cpu.round(4), 1.0), host_memory.round(4)
         self.keep("instance_utilisation", times_us[which], instance, operator, host, cpu)
         instances = np.bincount(place, minlength=size)[:-1]
         self.keep("host_utilisation", times_us[which_up], up, host_cpu, host_memory, instances)
