@@ -22,6 +22,8 @@ from include.service.reading import JobReading, OperatorReading
 
 LEAST_MS = 0.001
 LEAST_BUSY = 1e-6
+SLOT = 1 - 1e-9
+"""What all that share a slot take of it together: with all of it, rounding left one out."""
 """What works for less than Flink counts has worked: without, nobody could tell what a record takes.
 """
 LOAD = "load_of_"
@@ -89,8 +91,8 @@ def setting_of(
             name=op.operator,
             label=op.operator,
             slo_ms=max(share_ms, graph.work_ms[op.operator]),
-            cpu_cores=1.0 / sharing[op.slot_group],
-            memory_mb=1000.0 / sharing[op.slot_group],
+            cpu_cores=SLOT / sharing[op.slot_group],
+            memory_mb=1000.0 * SLOT / sharing[op.slot_group],
             storage_mb=0.0,
             service_ms=graph.work_ms[op.operator],
             instances_at_start=op.parallelism,

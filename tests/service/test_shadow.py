@@ -90,6 +90,20 @@ def test_a_setting_is_the_job_and_its_cluster(world: World) -> None:
     assert setting.topology.items_per_level() == {"source_events": 1, "map": 1, "sink": 1}
 
 
+@pytest.mark.parametrize("slots", [1, 4, 16])
+def test_a_host_holds_all_that_share_its_slots(world: World, slots: int) -> None:
+    now = world.after(60)
+    managers = tuple(replace(one, slots=slots) for one in now.task_managers)
+    now = replace(now, task_managers=managers)
+    setting = setting_of(now, graph_of(now), TERMS, every_s=15, max_hosts=4)
+
+    left = setting.flavor.capacity
+    for op in setting.topology.operators * slots:
+        assert left.fits(op)
+        left = left.less(op)
+    assert not any(map(left.fits, setting.topology.operators))
+
+
 def test_a_source_that_cannot_be_scaled_is_no_operator(world: World) -> None:
     now = world.after(60)
     source = replace(now.operators[0], max_parallelism=1)

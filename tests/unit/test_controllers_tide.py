@@ -150,6 +150,25 @@ class TestWhatItKnows:
             if now_s:
                 assert load_of(memory, FLOW).service_s == pytest.approx([0.05] * len(FLOW.names))
 
+    @pytest.mark.parametrize(
+        ("every_s", "shared", "service_s"),
+        [(15.0, False, 1.0), (15.0, True, 4 / 3), (60.0, False, 4 / 3)],
+    )
+    def test_one_reading_of_several_does_not_speak_for_all(
+        self, every_s: float, shared: bool, service_s: float
+    ) -> None:
+        """One instance worked for 20 s and four for 40: 180 items of a second each. Where a host
+        shares its CPU, the counter has the wait for a core, too."""
+        setting = a_setting(monitor_every_s=every_s)
+        flow = Flow(replace(setting, flavor=replace(setting.flavor, cpu_shared=shared)))
+        sample = structs.replace(
+            a_sample("O1"), arrived_items=180, completed_items=180, busy_in_all_s=180.0
+        )
+        running = [an_instance(f"i-{n}", "O1", cpu_share=1.0) for n in range(4)]
+        observation = an_observation(operators=[sample], running=running, now_s=60.0)
+        memory = learned(SEEN_BEFORE, observation, flow, 60.0)
+        assert load_of(memory, flow).service_s[0] == pytest.approx(service_s)
+
     def test_who_did_nothing_so_far_has_no_load(self) -> None:
         """o_slo says how long its items may take, and may be a hundred times what they do."""
         observation = read({"O1": 150, "O2": 0}, {"O1": 150, "O2": 0}, busy=0.5)
@@ -181,12 +200,20 @@ class TestWhatATestbedNeedsToSpare:
 
     LOSS = a_loss(a_load(rate_per_s=[10.0] * 3, service_s=[0.2] * 3, waiting=[0.0] * 3))
 
-    def compared_with(self, share: float | None, before: int = 3, instances: int = 3) -> float:
+    def compared_with(
+        self,
+        share: float | None,
+        before: int = 3,
+        instances: int = 3,
+        since_s: float = 15.0,
+        started_s: float = 0.0,
+    ) -> float:
         running = [an_instance(f"i-{n}", "O1") for n in range(instances)]
         sample = structs.replace(a_sample("O1"), late_share=share)
-        observation = an_observation(operators=[sample], running=running, now_s=15.0)
+        observation = an_observation(operators=[sample], running=running, now_s=since_s)
+        observation = replace(observation, job_started_s=started_s)
         known = replace(SEEN_BEFORE, serving={"O1": before})
-        memory = compared(known, observation, FLOW, self.LOSS, 15.0)
+        memory = compared(known, observation, FLOW, self.LOSS, since_s)
         return float(reserve_of(memory, FLOW)[0])
 
     @pytest.mark.parametrize("share", [0.0, 0.09, 1.0])
@@ -202,6 +229,12 @@ class TestWhatATestbedNeedsToSpare:
         self, share: float | None, before: int, instances: int
     ) -> None:
         assert self.compared_with(share, before, instances) == 1
+
+    @pytest.mark.parametrize(("started_s", "counts"), [(0.0, True), (40.0, False)])
+    def test_a_minute_in_which_the_job_started_says_nothing(
+        self, started_s: float, counts: bool
+    ) -> None:
+        assert (self.compared_with(1.0, since_s=60.0, started_s=started_s) > 1) == counts
 
     def test_more_late_items_are_worth_more_spare_instances(self) -> None:
         few, many = (
@@ -394,12 +427,14 @@ class TestLoadsThatRepeat:
 
     def test_the_load_to_expect_is_the_highest_until_then(self) -> None:
         rounds = tuple((rate,) for rate in self.STEPS * 2)
-        memory = TideMemory(recent=rounds, round_steps=len(self.STEPS))
-        now = a_load(
-            rate_per_s=[3.0, 3.0, 5.0], service_s=[0.2] * 3, waiting=[0.0] * 3, mean_per_s=[3.0] * 3
+        memory = TideMemory(
+            recent=rounds, round_steps=len(self.STEPS), done={"O1": 1.0}, work_s={"O2": 1.0}
         )
-        assert expected(now, memory, FLOW, 4).rate_per_s.tolist() == [3.0, 3.0, 5.0]
-        assert expected(now, memory, FLOW, 17).rate_per_s.tolist() == [4.0, 4.0, 5.0]
+        now = a_load(  # O3 did nothing so far
+            rate_per_s=[3.0, 5.0, 0.0], service_s=[0.2] * 3, waiting=[0.0] * 3, mean_per_s=[3.0] * 3
+        )
+        assert expected(now, memory, FLOW, 4).rate_per_s.tolist() == [3.0, 5.0, 0.0]
+        assert expected(now, memory, FLOW, 17).rate_per_s.tolist() == [4.0, 5.0, 0.0]
         assert expected(now, TideMemory(recent=rounds), FLOW, 17) is now
 
 
@@ -436,8 +471,9 @@ def test_hosts_are_counted_by_first_fit_decreasing(
 @pytest.mark.parametrize(("shared", "places"), [(False, 2), (True, 8)])
 def test_a_place_takes_memory_and_cores(shared: bool, places: int) -> None:
     operators = [an_operator(name, memory_mb=1000, cpu_cores=1.5) for name in ("O1", "O2")]
+    guest = an_operator("guest", memory_mb=8000, cpu_cores=4.0, runs_in="O1")  # takes none
     flavor = HostFlavor(name="x", vcpus=4, memory_mb=8000, cpu_shared=shared)
-    assert places_of(flavor, operators) == places
+    assert places_of(flavor, a_topology(*operators, guest)) == places
 
 
 def _one_by_one(wanted: list[tuple[int, float, float]], flavor: HostFlavor) -> int:

@@ -143,7 +143,7 @@ class Tide:
     @cached_property
     def _place_per_s(self) -> float:
         """Price of a place in late items per second: a host's, by the instances it holds."""
-        return self._host_per_s(places_of(self.setting.flavor, self.setting.topology.operators))
+        return self._host_per_s(places_of(self.setting.flavor, self.setting.topology))
 
     @cached_property
     def _start_s(self) -> float:

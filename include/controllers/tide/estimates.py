@@ -76,6 +76,7 @@ class Flow:
     def __init__(self, setting: Setting) -> None:
         topology = setting.topology
         self._monitor_every_s = setting.monitor_every_s
+        self._cpu_shared = setting.flavor.cpu_shared
         self.names = topology.operator_names
         self.row = {name: row for row, name in enumerate(self.names)}
         self.sources = [source.name for source in topology.sources]
@@ -108,6 +109,13 @@ class Flow:
         """Time of the last reading of the monitor, up to which items are counted."""
         every_s = self._monitor_every_s
         return (now_s + ROUNDING_S) // every_s * every_s
+
+    def has_other_readings(self, in_s: float) -> bool:
+        """Whether CPU shares, which are of the last reading, do not speak for all these seconds.
+
+        Where hosts share their CPU they do all the same: counters have the wait for a core, too.
+        """
+        return in_s > self._monitor_every_s + ROUNDING_S and not self._cpu_shared
 
     def source_rates(self, arrived_per_s: Mapping[str, float]) -> dict[str, float]:
         """Items per second by source, where an operator in ``arrived_per_s`` has no other input."""
@@ -167,10 +175,11 @@ def learned(memory: TideMemory, observation: Observation, flow: Flow, step_s: fl
     in_s = {name: seconds for name, (_, _, seconds) in items.items()}
     busy_s, worked_s = _busy_s(observation, in_s), _worked_s(observation)
     metered = _metered(observation)
-    for name in [name for name in busy_s if name not in metered or not busy_s[name]]:
-        if name in worked_s:
+    for name in busy_s:
+        unread = name not in metered or not busy_s[name]
+        if name in worked_s and (unread or flow.has_other_readings(in_s[name])):
             busy_s[name] = max(0.0, worked_s[name] - memory.worked_s.get(name, 0.0))
-        elif not memory.work_s.get(name):
+        elif unread and not memory.work_s.get(name):
             shortest_ms = min(observation.operators[name].durations_ms, default=0)
             busy_s[name] = items[name][1] * shortest_ms / 1000
     waiting, work_s, done = dict(memory.waiting), dict(memory.work_s), dict(memory.done)
@@ -285,11 +294,17 @@ def load_of(memory: TideMemory, flow: Flow) -> Load:
         )
     ]
     rate, mean, waiting, work_s, done = (np.array(column) for column in columns)
-    worked = (done > 0) | (work_s > 0)
-    rate, mean, waiting = (each * worked for each in (rate, mean, waiting))
+    rate, mean, waiting = (each * _worked(memory, flow) for each in (rate, mean, waiting))
     measured = (done > 0) & (work_s > 0)
     service_s = np.where(measured, work_s / np.where(measured, done, 1.0), flow.slo_s)
     return Load(rate, service_s, waiting, mean, np.ones_like(rate), np.ones_like(rate))
+
+
+def _worked(memory: TideMemory, flow: Flow) -> NDArray[np.bool_]:
+    """Which operators did something so far."""
+    return np.array(
+        [memory.done.get(n, 0.0) > 0 or memory.work_s.get(n, 0.0) > 0 for n in flow.names]
+    )
 
 
 def expected(load: Load, memory: TideMemory, flow: Flow, steps: int) -> Load:
@@ -297,5 +312,5 @@ def expected(load: Load, memory: TideMemory, flow: Flow, steps: int) -> Load:
     published = ahead(memory.recent, memory.round_steps, steps)
     if not len(published):
         return load
-    rates = flow.rates(published).max(axis=0)
+    rates = flow.rates(published).max(axis=0) * _worked(memory, flow)
     return replace(load, rate_per_s=np.maximum(load.rate_per_s, rates))

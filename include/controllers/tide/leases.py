@@ -11,14 +11,15 @@ import numpy as np
 from include.controllers.tide.estimates import Array, Load
 from include.controllers.tide.loss import AGE_S, Loss, age_weight
 from include.model.host import HostFlavor
-from include.model.topology import Operator
+from include.model.topology import Operator, Topology
 
 AT_ONCE = 16
 """Further instances of an operator whose gains are computed together."""
 
 
-def places_of(flavor: HostFlavor, operators: Sequence[Operator]) -> float:
+def places_of(flavor: HostFlavor, topology: Topology) -> float:
     """Instances of mean size that fit on a host."""
+    operators = [topology.operator[name] for name in topology.operator_names]
     mean_mb = sum(op.memory_mb for op in operators) / len(operators)
     mean_cores = (
         0.0 if flavor.cpu_shared else sum(op.cpu_cores for op in operators) / len(operators)

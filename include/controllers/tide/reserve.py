@@ -28,9 +28,9 @@ def compared(
 ) -> TideMemory:
     """Count late items of the last ``since_s`` seconds and those that ``loss`` expects.
 
-    Only of operators that had as many ready instances all the time, and more than are busy: what
-    is late in a pause or an overload says nothing of spare instances. ``loss`` is of calm load and
-    knows no factor yet. Counts fade with half-life HORIZON_S.
+    Only of operators that had as many ready instances before, and more than arrivals keep busy:
+    what is late in a pause or an overload says nothing of spare instances. ``loss`` is of calm load
+    and knows no factor yet. Counts fade with half-life HORIZON_S.
     """
     serving = {
         name: sum(instance.ready for instance in observation.serving(name))
@@ -39,7 +39,7 @@ def compared(
     instances = np.array([float(serving.get(name, 0)) for name in flow.names])
     done = loss.load.rate_per_s * since_s
     share = loss.share_late(instances)
-    paused = observation.now_s - observation.job_started_s < CALM_S
+    paused = observation.now_s - observation.job_started_s < max(CALM_S, since_s)
     keep = 0.5 ** (since_s / HORIZON_S)
     late, expected = dict(memory.late), dict(memory.expected_late)
     for name, sample in observation.operators.items():
