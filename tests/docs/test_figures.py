@@ -497,22 +497,23 @@ def test_where_the_whole_job_pauses() -> None:
 def test_the_tournament_on_flink() -> None:
     rows, before = table("flink_tournament"), table("flink_tournament_before")
     flink, total, end_to_end = page("docs/flink.md"), "total_cost", "end_to_end_total_cost"
-    assert f"{len(rows)} of 60 runs count" in flink
-    assert lowest(rows, total) == ["ds2"] * 11 + ["tide"]
-    assert lowest(rows, end_to_end) == ["tide"] * 12
+    assert f"{len(rows)} of 80 runs count" in flink
+    assert lowest(rows, total) == ["ds2"] * 12 + ["tide"] * 4
+    assert lowest(rows, end_to_end) == ["tide"] * 16
+    assert lowest(rows[rows["seed"] == 807], total) == ["ds2"] + ["tide"] * 3
     both = rows[rows["controller"].isin(["ds2", "tide"])]
     means = both.groupby(["pattern", "controller"], as_index=False).mean(numeric_only=True)
     assert lowest(means, total, ["pattern"]) == ["ds2"] * 3 + ["tide"]
     assert "`ds2` on three of four;" in page("README.md")
-    assert "End to end `tide` has the lowest total on all twelve" in flink
-    assert "By operator `ds2` has the lowest total on eleven of twelve" in flink
-    assert "`ds2` is the lowest on eleven of twelve loads of three seeds" in page("docs/tide.md")
+    assert "End to end `tide` has the lowest total on all sixteen" in flink
+    assert "By operator `ds2` has the lowest total on twelve of sixteen" in flink
+    assert "`ds2` is the lowest on twelve of sixteen loads of four seeds" in page("docs/tide.md")
     for rival, figure, told in (
-        ("ds2", total, "0.6 ± 0.9 below"),
-        ("ds2", end_to_end, "`ds2` 9.1 ± 2.4"),
-        ("flink-autoscaler", end_to_end, "`flink-autoscaler` 4.1 ± 1.8"),
-        ("threshold", end_to_end, "`threshold` 10.8 ± 2.8"),
-        ("hpa", end_to_end, "`hpa` 4.6 ± 1.7"),
+        ("ds2", total, "0.4 ± 0.7 below"),
+        ("ds2", end_to_end, "`ds2` 9.2 ± 1.8"),
+        ("flink-autoscaler", end_to_end, "`flink-autoscaler` 4.4 ± 1.4"),
+        ("threshold", end_to_end, "`threshold` 10.7 ± 2.4"),
+        ("hpa", end_to_end, "`hpa` 4.5 ± 1.5"),
     ):
         by = rows.pivot(index=["seed", "pattern"], columns="controller", values=figure)
         apart = (by[rival] - by["tide"]).dropna()
