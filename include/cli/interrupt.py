@@ -45,16 +45,16 @@ def ends_at_once(sentence: str, scratch: Path | None = None) -> None:
         if os.getpid() != here:  # a child that was forked says nothing
             os._exit(SIGNALLED + number)
         _handle((signal.SIGINT, *CLOSES), signal.SIG_IGN)
-        gone = None
+        gone = Path(f"{scratch}-gone")
         if scratch is not None:
             with suppress(OSError):
-                # First of all: threads that fill it find it no more, and end.
-                gone = scratch.rename(f"{scratch}-gone")
+                scratch.rename(gone)  # first of all: threads that fill it find it no more, and end
         _end_children()
         with suppress(OSError):  # it may be closed
             os.write(terminal, f"\n{sentence}\n".encode())
-        if gone is not None:
-            shutil.rmtree(gone, ignore_errors=True)
+        if scratch is not None:
+            for left in (gone, scratch):  # who had not ended yet may have made it anew
+                shutil.rmtree(left, ignore_errors=True)
         os._exit(SIGNALLED + number)
 
     _handle((signal.SIGINT, *CLOSES), end)

@@ -22,10 +22,10 @@ from include.service.reading import JobReading, OperatorReading
 
 LEAST_MS = 0.001
 LEAST_BUSY = 1e-6
-SLOT = 1 - 1e-9
-"""What all that share a slot take of it together: with all of it, rounding left one out."""
 """What works for less than Flink counts has worked: without, nobody could tell what a record takes.
 """
+SLOT = 1 - 1e-9
+"""What all that share a slot take of it together: with all of it, rounding left one out."""
 LOAD = "load_of_"
 
 

@@ -581,6 +581,12 @@ def test_a_fixed_deployment_that_is_cheaper() -> None:
     assert (paid["tide"], paid["fixed"]) == (32.5, 30.0)
 
 
+def test_the_regret_of_the_demo() -> None:
+    paid, cover, more = stated(r"here (\d+) / (\d+), (\d+) % more", "docs/bounds.md")
+    assert round(100 * (paid / cover - 1)) == more
+    assert f"Regret: hosts / cover, BTU 10 min {paid / cover:.2f}" in page("docs/bounds.md")
+
+
 def test_the_tournament_on_containers() -> None:
     rows, told = table("live_tournament"), page("docs/live.md")
     assert len(rows) == len(list(load_spec(SPECS / "live_tournament.yaml").points()))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 import pytest
 
 from include.service.act import REPLACED
@@ -52,3 +54,14 @@ def test_without_its_lease_a_service_changes_nothing_and_writes_nothing(flink, a
             service.actor.end()
     assert requests(flink) == []
     assert service.kinds == ["began"]
+
+
+def test_a_state_folder_that_is_removed_is_not_made_again(flink, acting, tmp_path):
+    service = acting()
+    with alone_in(tmp_path, "acts"):
+        service.actor.begin()
+        shutil.rmtree(tmp_path)
+        assert service.step().held == (REPLACED,)
+        service.actor.end()
+    assert requests(flink) == []
+    assert not tmp_path.exists()

@@ -259,6 +259,12 @@ def test_what_a_kill_leaves_of_the_first_file_is_nothing_else(tmp_path: Path, wo
     assert read_json(tmp_path / "recording.json")["job"] == "orders"
 
 
+def test_half_a_header_stays_nowhere(tmp_path: Path) -> None:
+    with no_file_above(3), pytest.raises(SetupError, match="cannot be written"):
+        AppendedRows(tmp_path / "rows.csv", ("a", "b", "c"))
+    assert (tmp_path / "rows.csv").read_bytes() == b""
+
+
 def test_two_do_not_write_into_one_folder(tmp_path: Path) -> None:
     with (
         alone_in(tmp_path, "records"),

@@ -151,22 +151,28 @@ class TestWhatItKnows:
                 assert load_of(memory, FLOW).service_s == pytest.approx([0.05] * len(FLOW.names))
 
     @pytest.mark.parametrize(
-        ("every_s", "shared", "service_s"),
-        [(15.0, False, 1.0), (15.0, True, 4 / 3), (60.0, False, 4 / 3)],
+        ("every_s", "shared", "before", "service_s"),
+        [
+            (15.0, False, {"O1": 20.0}, 1.0),
+            (15.0, True, {"O1": 20.0}, 4 / 3),
+            (60.0, False, {"O1": 20.0}, 4 / 3),
+            (15.0, False, {}, 4 / 3),  # not there at the last look
+            (15.0, False, {"O1": 300.0}, 4 / 3),  # begun anew since then
+        ],
     )
     def test_one_reading_of_several_does_not_speak_for_all(
-        self, every_s: float, shared: bool, service_s: float
+        self, every_s: float, shared: bool, before: dict[str, float], service_s: float
     ) -> None:
         """One instance worked for 20 s and four for 40: 180 items of a second each. Where a host
         shares its CPU, the counter has the wait for a core, too."""
         setting = a_setting(monitor_every_s=every_s)
         flow = Flow(replace(setting, flavor=replace(setting.flavor, cpu_shared=shared)))
         sample = structs.replace(
-            a_sample("O1"), arrived_items=180, completed_items=180, busy_in_all_s=180.0
+            a_sample("O1"), arrived_items=180, completed_items=180, busy_in_all_s=200.0
         )
         running = [an_instance(f"i-{n}", "O1", cpu_share=1.0) for n in range(4)]
         observation = an_observation(operators=[sample], running=running, now_s=60.0)
-        memory = learned(SEEN_BEFORE, observation, flow, 60.0)
+        memory = learned(replace(SEEN_BEFORE, worked_s=before), observation, flow, 60.0)
         assert load_of(memory, flow).service_s[0] == pytest.approx(service_s)
 
     def test_who_did_nothing_so_far_has_no_load(self) -> None:

@@ -177,8 +177,10 @@ def learned(memory: TideMemory, observation: Observation, flow: Flow, step_s: fl
     metered = _metered(observation)
     for name in busy_s:
         unread = name not in metered or not busy_s[name]
-        if name in worked_s and (unread or flow.has_other_readings(in_s[name])):
-            busy_s[name] = max(0.0, worked_s[name] - memory.worked_s.get(name, 0.0))
+        before_s = memory.worked_s.get(name, 0.0 if unread else np.inf)
+        is_counted = before_s <= worked_s.get(name, -1.0)
+        if is_counted and (unread or flow.has_other_readings(in_s[name])):
+            busy_s[name] = worked_s[name] - before_s
         elif unread and not memory.work_s.get(name):
             shortest_ms = min(observation.operators[name].durations_ms, default=0)
             busy_s[name] = items[name][1] * shortest_ms / 1000
