@@ -45,16 +45,15 @@ def ends_at_once(sentence: str, scratch: Path | None = None) -> None:
         if os.getpid() != here:  # a child that was forked says nothing
             os._exit(SIGNALLED + number)
         _handle((signal.SIGINT, *CLOSES), signal.SIG_IGN)
-        gone = Path(f"{scratch}-gone")
-        if scratch is not None:
-            with suppress(OSError):
-                scratch.rename(gone)  # first of all: threads that fill it find it no more, and end
+        folders = [] if scratch is None else [scratch, Path(f"{scratch}-gone")]
+        if folders:
+            with suppress(OSError):  # first of all: threads that fill it find it no more, and end
+                folders[0].rename(folders[1])
         _end_children()
         with suppress(OSError):  # it may be closed
             os.write(terminal, f"\n{sentence}\n".encode())
-        if scratch is not None:
-            for left in (gone, scratch):  # who had not ended yet may have made it anew
-                shutil.rmtree(left, ignore_errors=True)
+        for folder in folders:  # who had not ended yet may have made the first one anew
+            shutil.rmtree(folder, ignore_errors=True)
         os._exit(SIGNALLED + number)
 
     _handle((signal.SIGINT, *CLOSES), end)

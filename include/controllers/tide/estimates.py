@@ -177,6 +177,7 @@ def learned(memory: TideMemory, observation: Observation, flow: Flow, step_s: fl
     metered = _metered(observation)
     for name in busy_s:
         unread = name not in metered or not busy_s[name]
+        # Of one that was not there at the last look, the counter has more than its items.
         before_s = memory.worked_s.get(name, 0.0 if unread else np.inf)
         is_counted = before_s <= worked_s.get(name, -1.0)
         if is_counted and (unread or flow.has_other_readings(in_s[name])):
