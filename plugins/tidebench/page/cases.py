@@ -27,22 +27,22 @@ class SeedCase:
 
     @property
     def seeds(self) -> str:
-        seeds = sorted(run["seed"] for run in self.runs)
-        if len(seeds) == 1:
-            return f"seed {seeds[0]}"
-        return f"mean of {len(seeds)} seeds"
+        if len(self.runs) == 1:
+            return f"seed {self.runs[0]['seed']}"
+        return f"mean of {len(self.runs)} seeds"
 
 
 def cases_of(runs: Sequence[Mapping[str, Any]], by: str) -> list[SeedCase]:
-    """One per run, or one per case in the order in which the first run of each was chosen."""
+    """One per run, or one per case in the order in which the first run of each was chosen.
+
+    Runs of a case are in the order of their seeds: measured side by side, some end before others.
+    """
     places = gathered(
         (tuple(run[name] for name in SAME) if by == BY_CASE else place, place)
         for place, run in enumerate(runs)
     )
-    return [
-        SeedCase(tuple(runs[k] for k in case_places), tuple(case_places))
-        for case_places in places.values()
-    ]
+    in_order = [sorted(of_case, key=lambda k: runs[k]["seed"]) for of_case in places.values()]
+    return [SeedCase(tuple(runs[k] for k in of_case), tuple(of_case)) for of_case in in_order]
 
 
 def way_of(runs: Sequence[Mapping[str, Any]], choice: str) -> str:
