@@ -245,7 +245,7 @@ class TestWhatATestbedNeedsToSpare:
     def test_more_late_items_are_worth_more_spare_instances(self) -> None:
         few, many = (
             instances_worth_leasing(
-                a_loss(a_load(rate_per_s=[50.0], reserve=[factor])), 1.0, np.array([10.0])
+                a_loss(a_load(rate_per_s=[50.0], reserve=[factor])), 1.0, 1.0, np.array([10.0])
             )[0]
             for factor in (0.5, 4.0)
         )
@@ -352,8 +352,8 @@ class TestHowManyAreWanted:
     def test_long_items_get_them_for_the_mean_load_and_what_waits(self) -> None:
         """2 s per item: half an item a second is not worth a place that costs 2."""
         loss, mean_busy = a_loss(a_load(rate_per_s=[9.0], service_s=[2.0])), np.array([4.2])
-        assert instances_worth_leasing(loss, 2.0, mean_busy).tolist() == [4.0]
-        assert instances_worth_leasing(loss, 0.5, mean_busy)[0] > 18
+        assert instances_worth_leasing(loss, 0.5, 2.0, mean_busy).tolist() == [4.0]
+        assert instances_worth_leasing(loss, 0.5, 0.5, mean_busy)[0] > 18
 
     @given(st.floats(1.0, 5000.0), st.floats(0.01, 5.0), st.floats(0.1, 20.0), st.floats(0.01, 5.0))
     def test_no_other_number_works_off_what_waits_at_less_cost(
@@ -373,7 +373,7 @@ class TestHowManyAreWanted:
     def test_hundreds_are_those_that_are_found_one_by_one(self, price: float) -> None:
         """The first count from 50 on of which another one saves no more than a place costs."""
         loss = a_loss(a_load(rate_per_s=[250.0], service_s=[0.2]))
-        (instances,) = instances_worth_leasing(loss, price, np.array([50.0]))
+        (instances,) = instances_worth_leasing(loss, price, price, np.array([50.0]))
         assert instances > 50 + 64
         gains = loss.gain(np.arange(50.0, instances + 1)[:, None])[:, 0]
         assert gains[-1] <= price < gains[:-1].min()
@@ -385,7 +385,7 @@ class TestHowManyAreWanted:
     ) -> None:
         """Lateness and places together cost no more than with any number from what is busy on."""
         loss = a_loss(a_load(rate_per_s=[rate], service_s=[service_s]))
-        (instances,) = instances_worth_leasing(loss, price, np.array([rate * service_s]))
+        (instances,) = instances_worth_leasing(loss, price, price, np.array([rate * service_s]))
         if service_s * price > 1:
             assert instances == max(1, round(rate * service_s))
             return

@@ -448,19 +448,20 @@ def test_where_late_items_cost_nothing_tide_decides_as_where_they_cost_next_to_n
         assert any(isinstance(action, kind) for action in actions)
 
 
+@pytest.mark.parametrize("btu_s", [600.0, 36_000.0])
 @pytest.mark.parametrize(("end_to_end", "for_its_peak"), [(0.0, False), (1.0, True)])
 def test_end_to_end_an_operator_before_others_gets_instances_for_its_peak(
-    end_to_end: float, for_its_peak: bool
+    end_to_end: float, for_its_peak: bool, btu_s: float
 ) -> None:
     """Items of O1 take 5 s; 2/s come on average, 6/s now, which keep 10 and 30 instances busy.
 
     An instance is worth 0.2 late items/s where one that is late at O1 counts once, 0.6 where it
-    is late at O2 and O3, too; its place costs 0.3.
+    is late at O2 and O3, too; its place costs 0.375, however long a BTU is.
     """
     work_s = {**long_known().work_s, "O1": 5e6}
     slow = steady(6.0, mean_per_s=dict.fromkeys(FLOW.names, 2.0), work_s=work_s)
     running = instances({"h1": "O1 O2 O3 O3"})
-    setting = replace(SETTING, price_per_btu=0.09)
+    setting = replace(SETTING, btu_s=btu_s, price_per_btu=0.09 * btu_s / 600)
     decided = decide(slow, [a_host()], running, arrived=90, setting=setting, end_to_end=end_to_end)
     places = 4 * (1 + len(actions_of(decided, LeaseHost)))
     assert (places >= 30) == for_its_peak

@@ -146,6 +146,10 @@ class Tide:
         return self._host_per_s(places_of(self.setting.flavor, self.setting.topology))
 
     @cached_property
+    def _long_factor(self) -> float:
+        return 1 + self.setting.btu_s / LONG_BTU_S
+
+    @cached_property
     def _start_s(self) -> float:
         """Until what the next decision starts is ready; a delay that is not known takes 0 s."""
         delays = self.setting.delays
@@ -168,8 +172,7 @@ class Tide:
         """
         setting = self.setting
         price_per_s = setting.price_per_btu / setting.btu_s
-        care = self.care * (1 + setting.btu_s / LONG_BTU_S)
-        late_item = setting.penalty_per_item * care
+        late_item = setting.penalty_per_item * self.care * self._long_factor
         return price_per_s / shared_by / late_item if late_item else inf
 
     def _drain_s(self, job_s: float) -> float:
@@ -246,13 +249,16 @@ class Tide:
         """
         if any(not host.up for host in plan.hosts):
             load = replace(load, waiting=np.zeros_like(load.waiting))
-        place_per_s = min(self._place_per_s, NEVER_CHEAP / float(load.service_s.min()))
+        dearest_per_s = NEVER_CHEAP / float(load.service_s.min())
+        place_per_s = min(self._place_per_s, dearest_per_s)
+        # A lease that outlasts a peak by more is no reason to serve it.
+        peak_per_s = min(self._place_per_s * self._long_factor, dearest_per_s)
         calm = replace(self._loss(load), work_off_s=np.inf, age_s=np.inf)
         worth_per_s = np.inf if pauses.exist else place_per_s
         lease_s = self.setting.btu_s * ceil(self._stays_s / self.setting.btu_s)
         busy = load.mean_per_s * load.service_s
         mean_busy = busy + worth_working_off(load, worth_per_s, lease_s)
-        instances = instances_worth_leasing(calm, place_per_s, mean_busy)
+        instances = instances_worth_leasing(calm, place_per_s, peak_per_s, mean_busy)
         operators = [plan.operator(name) for name in self._flow.names]
         flavor = self.setting.flavor
         hosts = hosts_for(instances, operators, flavor)

@@ -42,16 +42,17 @@ def worth_working_off(load: Load, place_per_s: float, lease_s: float) -> Array:
     return np.maximum(least, work_s / lease_s)
 
 
-def instances_worth_leasing(loss: Loss, place_per_s: float, mean_busy: Array) -> Array:
+def instances_worth_leasing(
+    loss: Loss, place_per_s: float, peak_per_s: float, mean_busy: Array
+) -> Array:
     """Instances by operator that are worth a place at ``place_per_s``, shape (operators,).
 
-    At least one each. If an instance completes at least as many items per second as a place costs:
-    the busy instances, and more while the gain of another one exceeds the price. Operators with
-    longer service times are not worth hosts for a peak and get ``mean_busy``, waiting items
-    included.
+    At least one each. If an instance completes at least ``peak_per_s`` items per second: the busy
+    instances, and more while the gain of another one exceeds the price. Operators with longer
+    service times are not worth hosts for a peak and get ``mean_busy``, waiting items included.
     """
     load = loss.load
-    cheap = load.service_s * place_per_s <= load.counts
+    cheap = load.service_s * peak_per_s <= load.counts
     instances = np.maximum(1.0, np.rint(mean_busy))
     busy = np.maximum(1.0, np.ceil(loss.busy))
     # Among hundreds of instances a few more save nothing, so take the optimum in closed form.
