@@ -147,6 +147,7 @@ class Tide:
 
     @cached_property
     def _long_factor(self) -> float:
+        """How many times as much lateness counts with BTUs of this length as with the shortest."""
         return 1 + self.setting.btu_s / LONG_BTU_S
 
     @cached_property
