@@ -32,8 +32,8 @@ from include.testbeds import TESTBEDS
 AGAIN_S = 1.0
 """How soon a run that goes on although it was interrupted is interrupted again."""
 DIED = (
-    "the process of this run was killed, most likely because memory ran out; run it again with "
-    "fewer processes: it goes on from its last window"
+    "the process of this run was killed, most likely because memory ran out; run it again when "
+    "more is free: it goes on from its last window"
 )
 
 

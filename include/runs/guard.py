@@ -66,6 +66,8 @@ def _require_decision(decided: Any) -> None:
     if not isinstance(decided, Decision):
         raise TypeError(f"decide returns {decided!r:.60} in place of a Decision")
     _require_why(decided)
+    if not isinstance(decided.steps, tuple | list):  # an iterator is empty once it was looked at
+        raise TypeError(f"steps must be a tuple, got {decided.steps!r:.60}")
     for step in decided.steps:
         if not isinstance(step, Reasoned) or type(step.action) not in TEXTS:
             raise TypeError(f"{step!r:.60} is no step of a Decision")

@@ -96,6 +96,7 @@ class Fails(Fixed):
             "sentence": (memory, Decision((), 5, WAITS)),
             "half": (memory, Decision((), "\\ud800", WAITS)),
             "step": (memory, Decision(("go",), "", WAITS)),
+            "steps": (memory, Decision({}.keys(), "", WAITS)),
             "number": (memory, Decision((Reasoned(StartInstance(5, "h"), "", WAITS),), "", WAITS)),
         }[self.how]
 """
@@ -115,6 +116,7 @@ FAULTS = {
     "half": "UnicodeEncodeError: 'utf-8' codec can't encode character '\\ud800' in position 0: "
     "surrogates not allowed",
     "step": "TypeError: 'go' is no step of a Decision",
+    "steps": "TypeError: steps must be a tuple, got dict_keys([])",
     "number": "TypeError: operator must be a text, got StartInstance(operator=5, host='h')",
 }
 

@@ -63,7 +63,7 @@ def unreadable(error: StoreError) -> Check:
     return Check(
         table="measurements",
         columns=(),
-        expectation="its files are there and whole",
+        expectation="its files must be there and whole",
         sentence=str(error),
         passed=False,
     )
